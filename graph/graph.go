@@ -1,0 +1,152 @@
+// Package graph is the tensor intermediate representation: graphs of tensor operations with their shapes, strides, element
+// types and aliasing, one table of aten operators, and one table of the Python-level functions that lead to them.
+package graph
+
+import "strconv"
+
+// RelationKind says how an output's memory relates to an argument's.
+type RelationKind uint8
+
+// Relations of outputs to arguments.
+const (
+	RelationNew  RelationKind = iota // fresh memory
+	RelationSame                     // the argument itself, as in-place operations return it
+	RelationView                     // another tensor over the argument's memory
+)
+
+// Relation of an output to the argument Of, which is nil for RelationNew.
+type Relation struct {
+	Kind RelationKind
+	Of   Value
+}
+
+// New is the relation of an output with memory of its own.
+func New() Relation { return Relation{} }
+
+// SameAs is the relation of an output that is the argument itself.
+func SameAs(v Value) Relation { return Relation{Kind: RelationSame, Of: v} }
+
+// ViewOf is the relation of an output that shares the argument's memory.
+func ViewOf(v Value) Relation { return Relation{Kind: RelationView, Of: v} }
+
+// OutputInfo describes one result of a node.
+type OutputInfo struct {
+	Meta     Meta
+	Relation Relation
+}
+
+// Origin is the user's source line a node came from.
+type Origin struct {
+	File string
+	Line int
+}
+
+// Node is one operation. Target is a canonical Python name ("torch.relu") or an aten operator ("aten.relu.default").
+// Mutates lists the arguments whose elements the node writes. Random says that it also advances the random generator.
+// Result nests the node's Outputs as Python sees them: one *Output, a List of them, or nil; ResultType names a structseq
+// type such as "torch.return_types.max" and is empty for plain results. Expansion holds the aten operators that the call runs
+// (from the tables, or from the host); their arguments are values of the outer graph or results of earlier nodes of the same
+// expansion. ExpansionResults gives the value of each of the Outputs in terms of the expansion; when it is nil they are the
+// outputs of the expansion's last node.
+type Node struct {
+	Index      int
+	Name       string
+	Target     string
+	Args       []Value
+	Keywords   []Keyword
+	Outputs    []OutputInfo
+	Mutates    []Value
+	Random     bool
+	Result     Value
+	ResultType string
+	Expansion  []*Node
+	Origin     Origin
+
+	ExpansionResults []Value
+}
+
+// Graph is a list of nodes in order of execution; in-place operations keep their place.
+type Graph struct {
+	Name    string
+	Inputs  []*Input
+	Nodes   []*Node
+	Outputs []Value
+	Shapes  *ShapeEnvironment
+}
+
+// State is the torch state a call runs under.
+type State struct {
+	GradMode      bool
+	InferenceMode bool
+	Autocast      bool
+	DefaultDType  DType // NoDType means float32
+	Origin        Origin
+}
+
+// NewGraph makes an empty graph.
+func NewGraph(name string) *Graph {
+	return &Graph{Name: name, Shapes: NewShapeEnvironment()}
+}
+
+// AddTensor appends a tensor input.
+func (g *Graph) AddTensor(name string, meta Meta) *Input {
+	return g.addInput(&Input{Name: name, Kind: Tensor, Meta: meta})
+}
+
+// AddInt appends an integer input whose value is the size.
+func (g *Graph) AddInt(name string, size Size) *Input {
+	return g.addInput(&Input{Name: name, Kind: Int, Size: size})
+}
+
+// AddFloat appends a floating-point input.
+func (g *Graph) AddFloat(name string) *Input {
+	return g.addInput(&Input{Name: name, Kind: Float})
+}
+
+func (g *Graph) addInput(input *Input) *Input {
+	input.Index = len(g.Inputs)
+	if input.Name == "" {
+		input.Name = "input" + strconv.Itoa(input.Index)
+	}
+	g.Inputs = append(g.Inputs, input)
+	return input
+}
+
+// Append adds a node whose outputs the caller knows (the host ran the operation on fake tensors). The result is the single
+// output, or a tuple of them; the caller may set Result otherwise.
+func (g *Graph) Append(target string, args []Value, keywords []Keyword, outputs []OutputInfo, expansion []*Node) *Node {
+	node := &Node{Target: target, Args: args, Keywords: keywords, Outputs: outputs, Expansion: expansion}
+	node.Result = node.defaultResult()
+	g.add(node)
+	return node
+}
+
+func (g *Graph) add(node *Node) {
+	node.Index = len(g.Nodes)
+	node.Name = nodeName(node.Target) + "_" + strconv.Itoa(node.Index)
+	g.Nodes = append(g.Nodes, node)
+}
+
+func (n *Node) defaultResult() Value {
+	if len(n.Outputs) == 1 {
+		return &Output{Node: n}
+	}
+	items := make([]Value, len(n.Outputs))
+	for i := range items {
+		items[i] = &Output{Node: n, Index: i}
+	}
+	return List{Items: items, Tuple: true}
+}
+
+// Output gives the k-th result as a value.
+func (n *Node) Output(k int) *Output { return &Output{Node: n, Index: k} }
+
+// Keyword gives the keyword argument of that name.
+func (n *Node) Keyword(name string) (Value, bool) {
+	for _, k := range n.Keywords {
+		if k.Name == name {
+			return k.Value, true
+		}
+	}
+	return nil, false
+}
