@@ -1,0 +1,144 @@
+"""Answers to the compiler's questions about one compile (docs/contracts.md, section 2)."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import logs
+from . import names, slots
+from .describe import Description, ObjectTable
+
+Message = tuple[Any, ...]
+Reply = tuple[Any, list[Description]]
+_NOTHING: list[Description] = []
+_BUILT = frozenset({"tuple", "list", "dict", "slice", "name"})
+
+
+class Answers:
+    """Answers questions about the objects of one :class:`ObjectTable`."""
+
+    def __init__(self, table: ObjectTable) -> None:
+        self.table = table
+        self._questions: Mapping[str, Callable[..., Reply]] = {
+            "describe": self.describe,
+            "type_lookup": self.type_lookup,
+            "module_get": self.module_get,
+            "dict_get": self.dict_get,
+            "getattr": self.get_attribute,
+            "evaluate": self.evaluate,
+            "tensor_call": self.tensor_call,
+            "hash_equal": self.hash_equal,
+            "source_line": self.source_line,
+        }
+
+    def __call__(self, question: Message) -> Message:
+        """The message that answers ``question``; one that cannot be answered ends the compile, never the program."""
+        try:
+            reply: Message = ("answer", self._questions[question[0]](*question[1:]))
+        except Exception as error:  # the compiler may ask nonsense; the user's program must not feel it
+            reply = ("error", f"{question[0]}: {type(error).__name__}: {error}")
+        logs.log("trace", f"{question!r:.300} -> {reply!r:.300}")
+        return reply
+
+    def describe(self, numbers: list[int]) -> Reply:
+        """Descriptions of objects that were only mentioned so far."""
+        return None, self.table.redescribe(number for number in numbers if self.table.object(number) is not None)
+
+    def type_lookup(self, number: int, name: str) -> Reply:
+        """``_PyType_Lookup``: the raw attribute and the class that holds it."""
+        found = slots.lookup(self.table.object(number), name)
+        if found is None:
+            return None, _NOTHING
+        owner, value = found
+        pair = (self.table.identify(owner), self.table.reference(value))
+        return pair, self.table.describe(pair)
+
+    def module_get(self, number: int, name: str) -> Reply:
+        """An attribute of a module; only library modules may compute one by their ``__getattr__``."""
+        module = self.table.object(number)
+        namespace = slots.instance_dict(module) or {}
+        if name in namespace:
+            return self._reference(namespace[name])
+        if type(module) is not types.ModuleType or not _is_library(module):
+            return None, _NOTHING
+        value = getattr(module, name, slots.ABSENT)
+        return (None, _NOTHING) if value is slots.ABSENT else self._reference(value)
+
+    def dict_get(self, number: int, key: Any) -> Reply:
+        """The value under a key, a reference or a bare str."""
+        mapping = self.table.object(number)
+        found = dict.get(mapping, key if type(key) is str else self.table.value(key), slots.ABSENT)
+        return (None, _NOTHING) if found is slots.ABSENT else self._reference(found)
+
+    def get_attribute(self, number: int, name: str) -> Reply:
+        """Full getattr; the compiler asks only where no user code can run."""
+        return self._outcome(lambda: getattr(self.table.object(number), name))
+
+    def evaluate(self, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
+        """Run a pure function."""
+        target = self.build(function)
+        positional = [self.build(argument) for argument in arguments]
+        named = {name: self.build(argument) for name, argument in keywords}
+        return self._outcome(lambda: target(*positional, **named))
+
+    def tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
+        """Run a torch function on fake tensors."""
+        from .fake import TensorCall
+
+        function = names.resolve(target) if type(target) is str else self.build(target)
+        return TensorCall(self).run(function, arguments, keywords)
+
+    def hash_equal(self, left: Any, right: Any) -> Reply:
+        """``a == b`` where no user code runs."""
+        return bool(self.build(left) == self.build(right)), _NOTHING
+
+    def source_line(self, filename: str, line: int) -> Reply:
+        """A line of a source file, "" when there is none."""
+        return linecache.getline(filename, line).rstrip("\n"), _NOTHING
+
+    def build(self, reference: Any) -> Any:
+        """What a reference, or a container built from references, stands for."""
+        if type(reference) is tuple and len(reference) > 1 and reference[0] in _BUILT:
+            return self._build_container(reference[0], reference[1:])
+        return self.table.value(reference)
+
+    def _build_container(self, kind: str, parts: tuple[Any, ...]) -> Any:
+        if kind == "name":
+            return names.resolve(parts[0])
+        if kind == "slice":
+            return slice(*map(self.build, parts))
+        if kind == "dict":
+            return {self.build_key(key): self.build(value) for key, value in parts[0]}
+        items = map(self.build, parts[0])
+        return tuple(items) if kind == "tuple" else list(items)
+
+    def build_key(self, key: Any) -> Any:
+        """A dict key: a reference, or a bare str."""
+        return key if type(key) is str else self.build(key)
+
+    def _reference(self, value: Any) -> Reply:
+        reference = self.table.reference(value)
+        return reference, self.table.describe((reference,))
+
+    def _outcome(self, run: Callable[[], Any]) -> Reply:
+        try:
+            value = run()
+        except Exception as error:  # the program would see this exception
+            return self.raised(error)
+        reference, descriptions = self._reference(value)
+        return ("value", reference), descriptions
+
+    def raised(self, error: Exception) -> Reply:
+        """An exception as an outcome: its type and arguments."""
+        arguments = [self.table.reference(argument) for argument in error.args]
+        cls = self.table.identify(type(error))
+        return ("raise", cls, arguments), self.table.describe((cls, *arguments))
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    top = module.__name__.partition(".")[0]
+    return top == "torch" or top in sys.stdlib_module_names

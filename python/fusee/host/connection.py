@@ -1,0 +1,308 @@
+"""The child process that compiles, and the messages to and from it (docs/contracts.md, section 1).
+
+The child is spawned at the first compile, spoken to over a socketpair, and replaced when it died, timed out, was
+interrupted in the middle of a compile, or when this process is a forked child of the one that started it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import marshal
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from .. import settings
+from ..errors import HostFailure
+from .record import Tape
+
+PROTOCOL = 1
+_LENGTH = struct.Struct("<I")
+_LARGEST = 1 << 30
+_MARSHAL = 4
+
+Message = tuple[Any, ...]
+Answer = Callable[[Message], Message]
+
+
+def encode(message: Message) -> bytes:
+    """A message as it stands on the wire: 4 bytes of length, then marshal."""
+    body = marshal.dumps(message, _MARSHAL)
+    return _LENGTH.pack(len(body)) + body
+
+
+def decode(body: bytes) -> Message:
+    """The message in ``body``; HostFailure when it is not one."""
+    try:
+        message = marshal.loads(body)
+    except Exception as error:
+        raise HostFailure("protocol", f"the compiler sent {len(body)} bytes that are not a message: {error}") from error
+    if type(message) is not tuple or not message or type(message[0]) is not str:
+        raise HostFailure("protocol", f"the compiler sent a {type(message).__name__} that is not a message")
+    return message
+
+
+def binary(options: Mapping[str, settings.Value]) -> str:
+    """Path of the compiler: the setting, the one beside this package, or the first on PATH."""
+    chosen = settings.text("compiler", options)
+    packaged = Path(__file__).parent.parent / "bin" / "fusee"
+    found = chosen or (str(packaged) if packaged.is_file() else shutil.which("fusee"))
+    if not found:
+        raise HostFailure("missing", "the compiler's binary is neither in the package nor on PATH; try `fusee doctor`")
+    return found
+
+
+class Child:
+    """One running compiler."""
+
+    def __init__(self, hello: Mapping[str, Any], options: Mapping[str, settings.Value], timeout: float) -> None:
+        self.owner = os.getpid()
+        self.prologue = Tape()
+        self._stderr: IO[bytes] | None = None if settings.text("logs", options) else tempfile.TemporaryFile()
+        ours, theirs = socket.socketpair()
+        self._socket = ours
+        try:
+            self._process = self._spawn(binary(options), theirs)
+        except OSError as error:
+            ours.close()
+            raise HostFailure("spawn", f"the compiler could not be started: {error}") from error
+        finally:
+            theirs.close()
+        self._greet(hello, timeout)
+
+    def _spawn(self, path: str, theirs: socket.socket) -> subprocess.Popen[bytes]:
+        """The compiler reads and writes the inherited descriptor; its own session keeps Ctrl-C away from it."""
+        descriptor = theirs.fileno()
+        return subprocess.Popen(
+            [path, "serve", "--fd", str(descriptor)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._stderr,
+            pass_fds=(descriptor,),
+            start_new_session=True,
+        )
+
+    def _greet(self, hello: Mapping[str, Any], timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        try:
+            self.send(("hello", dict(hello)), self.prologue, deadline)
+            reply = self.receive(self.prologue, deadline)
+        except BaseException:
+            self.kill()
+            raise
+        if reply[0] != "ready" or len(reply) != 2 or reply[1].get("protocol", PROTOCOL) != PROTOCOL:
+            self.kill()
+            raise HostFailure("version", f"the compiler does not speak protocol {PROTOCOL}: {reply!r:.200}")
+
+    def send(self, message: Message, tape: Tape | None, deadline: float) -> None:
+        """Write one message; HostFailure when the child is gone."""
+        data = encode(message)
+        if tape is not None:
+            tape.add(">", data)
+        self._wait(deadline)
+        try:
+            self._socket.sendall(data)
+        except TimeoutError:
+            raise HostFailure("timeout", "the compiler did not read its input in time") from None
+        except OSError as error:
+            raise HostFailure("crash", f"the compiler went away: {error}{self.last_words()}") from error
+
+    def receive(self, tape: Tape | None, deadline: float) -> Message:
+        """Read one message; HostFailure for an end, garbage or no message before ``deadline``."""
+        head = self._read(_LENGTH.size, deadline)
+        (length,) = _LENGTH.unpack(head)
+        if length > _LARGEST:
+            raise HostFailure("protocol", f"the compiler announced a message of {length} bytes")
+        body = self._read(length, deadline)
+        if tape is not None:
+            tape.add("<", head + body)
+        return decode(body)
+
+    def _wait(self, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise HostFailure("timeout", "the compiler did not answer in time")
+        self._socket.settimeout(left)
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        parts = []
+        while count:
+            self._wait(deadline)
+            try:
+                part = self._socket.recv(min(count, 1 << 20))
+            except TimeoutError:
+                raise HostFailure("timeout", "the compiler did not answer in time") from None
+            except OSError as error:
+                raise HostFailure("crash", f"the compiler went away: {error}{self.last_words()}") from error
+            if not part:
+                raise HostFailure("crash", f"the compiler ended in the middle of a compile{self.last_words()}")
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def last_words(self) -> str:
+        """What the child wrote to its standard error, for the warning."""
+        if self._stderr is None:
+            return ""
+        try:
+            self._stderr.seek(0)
+            lines = [line for line in self._stderr.read(4096).decode(errors="replace").splitlines() if line.strip()]
+        except (OSError, ValueError):
+            return ""
+        return f" (it said: {lines[0][:200]})" if lines else ""
+
+    def alive(self) -> bool:
+        """Whether this process started the child and it still runs."""
+        return self.owner == os.getpid() and self._process.poll() is None
+
+    def close(self) -> None:
+        """Close the connection, after which the child ends by itself."""
+        self._socket.close()
+        if self._stderr is not None:
+            self._stderr.close()
+        if self.owner != os.getpid():
+            self._process.returncode = 0  # the parent's child: this process must neither wait for it nor warn
+
+    def kill(self) -> None:
+        """End the child now and reap it."""
+        if self.owner == os.getpid() and self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        self.close()
+
+
+class Connection:
+    """Hands out one conversation at a time with a child that is known to be fit."""
+
+    def __init__(self, hello: Callable[[], Mapping[str, Any]]) -> None:
+        self._hello = hello
+        self._child: Child | None = None
+        self._busy = threading.RLock()
+        self._talking = False
+
+    def converse(self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None) -> Message:
+        """Send ``request``, answer every question, and return the ``done`` or ``failed`` message.
+
+        Raises HostFailure whenever the child did not get there; after that, and after any other exception
+        (an interrupt for one), the child is replaced, as it may still be in the middle of the conversation.
+        """
+        deadline = time.monotonic() + settings.number("timeout", options)
+        if not self._busy.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
+            raise HostFailure("timeout", "another thread's compile did not end in time")
+        try:
+            if self._talking:
+                raise HostFailure("nested", "a compile was asked for while answering the compiler")
+            self._talking = True
+            return self._talk(request, answer, options, tape, deadline)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            self._talking = False
+            self._busy.release()
+
+    def _talk(
+        self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None, deadline: float
+    ) -> Message:
+        child = self._fit(options, deadline)
+        if tape is not None:
+            tape.extend(child.prologue)
+        child.send(request, tape, deadline)
+        while True:
+            message = child.receive(tape, deadline)
+            if message[0] in ("done", "failed"):
+                return message
+            if message[0] != "ask" or len(message) < 2:
+                raise HostFailure("protocol", f"the compiler sent {message[0]!r} instead of a question")
+            child.send(answer(message[1:]), tape, deadline)
+
+    def _fit(self, options: Mapping[str, settings.Value], deadline: float) -> Child:
+        if self._child is None or not self._child.alive():
+            self.stop()
+            self._child = Child(self._hello(), options, deadline - time.monotonic())
+        return self._child
+
+    def stop(self) -> None:
+        """End the child, if there is one; the next conversation starts another."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+
+    def leave(self) -> None:
+        """At exit: close the connection and let the child end by itself."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+            child._process.returncode = 0 if child._process.poll() is None else child._process.returncode
+
+    def forget(self) -> None:
+        """In a forked child: drop the parent's compiler and any lock another thread held at the fork."""
+        self._busy = threading.RLock()
+        self._talking = False
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+
+def _library(package: str, *names: str) -> str:
+    """Path of a shared library that another wheel brings, or "" when it is not there. Imports nothing."""
+    for folder in sys.path:
+        for name in names:
+            matches = sorted(Path(folder or ".", package).glob(name))
+            if matches:
+                return str(matches[0])
+    return ""
+
+
+def hello() -> dict[str, Any]:
+    """The first message: versions, where the code generators are, and the settings."""
+    import torch
+
+    from .. import __version__
+
+    return {
+        "protocol": PROTOCOL,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "torch": str(torch.__version__),
+        "fusee": __version__,
+        "llvm": _library("llvmlite", "binding/libllvmlite.so"),
+        "nvrtc": _library("nvidia", "cu*/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*"),
+        "nvjitlink": _library("nvidia", "cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"),
+        "cuda_arch": _architecture(),
+        "cpu_threads": int(settings.number("threads")) or torch.get_num_threads(),
+        "cache_dir": cache_folder(),
+        "settings": dict(settings.environment()),
+    }
+
+
+def _architecture() -> str:
+    """The GPU's architecture once CUDA is in use; asking earlier would initialise it, which a fork does not survive."""
+    import torch
+
+    if not torch.cuda.is_initialized():
+        return ""
+    major, minor = torch.cuda.get_device_capability()
+    return f"sm_{major}{minor}"
+
+
+def cache_folder() -> str:
+    """The disk cache's folder, "" when the cache is off."""
+    if not settings.get("cache"):
+        return ""
+    chosen = settings.text("cache_dir")
+    return chosen or str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "fusee"))
+
+
+CONNECTION = Connection(hello)
+atexit.register(CONNECTION.leave)
+os.register_at_fork(after_in_child=CONNECTION.forget)

@@ -1,0 +1,369 @@
+"""Descriptions of live objects for the compiler (docs/contracts.md, section 2).
+
+One :class:`ObjectTable` lives for one compile: it gives ids, keeps the objects alive, and writes descriptions. What a
+described object mentions is described along with it, a few levels deep, so that the compiler has little left to ask.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import types
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import names, slots, treatment
+from .tensors import TensorReader
+
+Reference = Any  # an int id, or a 1-tuple holding a constant
+Description = tuple[int, str, int, Any]
+
+_CONSTANTS = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis)})
+_LONGEST = 2048
+_DEPTH = 4
+_BUDGET = 4000
+
+
+class ObjectTable:
+    """Ids and descriptions of the objects of one compile."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = [None]  # the list keeps them alive, so ids of the interpreter stay unique
+        self._ids: dict[int, int] = {}
+        self._described: set[int] = set()
+        self._queue: deque[tuple[int, int]] = deque()
+        self._kinds = kinds()
+        self.tensors = TensorReader(self)
+
+    def reference(self, value: Any) -> Reference:
+        """An id, or the value itself if its exact type is that of a constant."""
+        return (value,) if type(value) in _CONSTANTS else self.identify(value)
+
+    def identify(self, value: Any) -> int:
+        """The id of a live object, new or known."""
+        known = self._ids.get(id(value))
+        if known is None:
+            known = self._ids[id(value)] = len(self.objects)
+            self.objects.append(value)
+        return known
+
+    def object(self, number: int) -> Any:
+        """The object of an id; LookupError for an id never given."""
+        if type(number) is not int or not 0 < number < len(self.objects):
+            raise LookupError(f"there is no object {number!r}")
+        return self.objects[number]
+
+    def value(self, reference: Reference) -> Any:
+        """What a reference stands for."""
+        if type(reference) is tuple and len(reference) == 1:
+            return reference[0]
+        return self.object(reference)
+
+    def describe(self, references: Iterable[Reference], depth: int = _DEPTH) -> list[Description]:
+        """Descriptions of these objects and, ``depth`` levels deep, of what they mention."""
+        self._queue.clear()
+        for reference in references:
+            self._enqueue(reference, depth)
+        found: list[Description] = []
+        while self._queue and len(found) < _BUDGET:
+            number, left = self._queue.popleft()
+            found.append(self._describe_one(number, left))
+        self._described.difference_update(number for number, _ in self._queue)
+        return found
+
+    def redescribe(self, numbers: Iterable[int]) -> list[Description]:
+        """Descriptions of exactly these ids even if they were given before."""
+        wanted = list(numbers)
+        self._described.difference_update(wanted)
+        return self.describe(wanted)
+
+    def _enqueue(self, reference: Reference, depth: int) -> None:
+        if type(reference) is int and depth > 0 and reference not in self._described:
+            self._described.add(reference)
+            self._queue.append((reference, depth))
+
+    def _describe_one(self, number: int, depth: int) -> Description:
+        value = self.objects[number]
+        kind, writer, cost = self._kind_of(value)
+        writing = _Writing(self, depth - cost)
+        payload = writer(writing, value)
+        type_id = writing.mention(type(value)) if depth > 0 else self.identify(type(value))
+        return number, kind, type_id, payload
+
+    def _kind_of(self, value: Any) -> Kind:
+        for base in slots.mro(type(value)):
+            kind = self._kinds.get(base)
+            if kind is not None:
+                return kind
+        return _OBJECT
+
+
+class _Writing:
+    """The description being written: references that it mentions are described up to the depth that is left."""
+
+    def __init__(self, table: ObjectTable, depth: int) -> None:
+        self.table = table
+        self.depth = depth
+
+    def mention(self, value: Any) -> Reference:
+        reference = self.table.reference(value)
+        self.table._enqueue(reference, self.depth)
+        return reference
+
+    def stub(self, value: Any) -> Reference:
+        return self.table.reference(value)
+
+    def mention_all(self, values: Iterable[Any]) -> list[Reference]:
+        return [self.mention(value) for value in values]
+
+    def mention_type(self, cls: type) -> int:
+        """Types are described wherever they occur: they are few and every attribute lookup needs them."""
+        number = self.table.identify(cls)
+        self.table._enqueue(number, max(self.depth, 1))
+        return number
+
+
+Writer = Callable[[_Writing, Any], Any]
+Kind = tuple[str, Writer, int]  # name, writer, and how many levels of depth an object of this kind uses up
+
+
+def _items(iterate: Callable[[Any], Iterable[Any]], length: Callable[[Any], int]) -> Writer:
+    def write(writing: _Writing, value: Any) -> Any:
+        return None if length(value) > _LONGEST else writing.mention_all(iterate(value))
+
+    return write
+
+
+def _write_dict(writing: _Writing, value: dict[Any, Any]) -> Any:
+    if dict.__len__(value) > _LONGEST or _is_namespace(value):
+        return None
+    return [(writing.mention(key), writing.mention(item)) for key, item in _dict_items(value)]
+
+
+def _dict_items(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    if slots.is_a(value, collections.OrderedDict):
+        return [(key, dict.__getitem__(value, key)) for key in collections.OrderedDict.keys(value)]
+    return list(dict.items(value))
+
+
+def _is_namespace(value: dict[Any, Any]) -> bool:
+    return type(value) is dict and "__name__" in value and "__builtins__" in value
+
+
+def _write_range(writing: _Writing, value: Any) -> Any:
+    return writing.mention(value.start), writing.mention(value.stop), writing.mention(value.step)
+
+
+def _write_tensor(writing: _Writing, value: Any) -> Any:
+    return writing.table.tensors.payload(value, writing.mention)
+
+
+def _write_function(writing: _Writing, value: Any) -> dict[str, Any]:
+    function = treatment.plain_function(value)
+    treat, name, reason = treatment.of(value, function)
+    globals_read, builtins_read = _globals_read(writing, function) if treat == "inline" else ({}, set())
+    namespace = slots.instance_dict(function)
+    return {
+        "code": function.__code__,
+        "globals": writing.stub(function.__globals__),
+        "name": name,
+        "qualname": function.__qualname__,
+        "module": function.__module__ if type(function.__module__) is str else "",
+        "defaults": writing.mention(function.__defaults__),
+        "kwdefaults": writing.mention(function.__kwdefaults__),
+        "closure": writing.mention_all(function.__closure__ or ()),
+        "dict": writing.mention(namespace) if namespace else (None,),
+        "treat": treat,
+        "reason": reason,
+        "globals_read": globals_read,
+        "builtins_read": builtins_read,
+    }
+
+
+def _globals_read(writing: _Writing, function: types.FunctionType) -> tuple[dict[str, Reference], set[str]]:
+    found: dict[str, Reference] = {}
+    from_builtins: set[str] = set()
+    namespace, fallback = function.__globals__, function.__builtins__  # type: ignore[attr-defined]
+    for name in _code_names(function.__code__):
+        if name in namespace:
+            found[name] = writing.mention(namespace[name])
+        elif name in fallback:
+            found[name] = writing.mention(fallback[name])
+            from_builtins.add(name)
+    return found, from_builtins
+
+
+@functools.lru_cache(maxsize=4096)
+def _code_names(code: types.CodeType) -> tuple[str, ...]:
+    """``co_names`` of a code object and of the code nested in it, in order of first mention."""
+    ordered = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            ordered.update(dict.fromkeys(_code_names(constant)))
+    return tuple(ordered)
+
+
+def _write_cell(writing: _Writing, value: types.CellType) -> list[Reference]:
+    try:
+        return [writing.mention(value.cell_contents)]
+    except ValueError:
+        return []
+
+
+def _write_method(writing: _Writing, value: types.MethodType) -> Any:
+    return writing.mention(value.__self__), writing.mention(value.__func__)
+
+
+def _write_builtin(writing: _Writing, value: Any) -> dict[str, Any]:
+    owner = value.__self__
+    keep = None if type(owner) is types.ModuleType else owner
+    return {"name": names.builtin_name(value), "self": writing.mention(keep)}
+
+
+def _write_method_wrapper(writing: _Writing, value: Any) -> dict[str, Any]:
+    name = f"{names.type_name(value.__objclass__)}.{value.__name__}"
+    return {"name": name, "self": writing.mention(value.__self__)}
+
+
+def _descriptor(flavor: str) -> Writer:
+    return lambda writing, value: {"name": names.descriptor_name(value), "flavor": flavor}
+
+
+def _write_property(writing: _Writing, value: property) -> Any:
+    get = property.__getattribute__
+    return tuple(writing.mention(get(value, field)) for field in ("fget", "fset", "fdel"))
+
+
+def _write_wrapped(writing: _Writing, value: Any) -> Reference:
+    return writing.mention(value.__func__)
+
+
+def _write_partial(writing: _Writing, value: functools.partial[Any]) -> Any:
+    read = functools.partial.__getattribute__
+    return tuple(writing.mention(read(value, field)) for field in ("func", "args", "keywords"))
+
+
+def _write_module(writing: _Writing, value: types.ModuleType) -> str:
+    name = (slots.instance_dict(value) or {}).get("__name__")
+    return name if type(name) is str else ""
+
+
+def _write_type(writing: _Writing, cls: type) -> dict[str, Any]:
+    order = slots.mro(cls)
+    return {
+        "name": names.type_name(cls),
+        "mro": [writing.mention_type(base) for base in order],
+        "base_names": [names.type_name(base) for base in order],
+        "flags": slots.flags(cls),
+        "dict_offset": slots.has_dict(cls),
+        "names": sorted(name for name in slots.class_dict(cls) if type(name) is str),
+    }
+
+
+_VALUES = (int, float, str, bytes, complex)
+
+
+def _write_object(writing: _Writing, value: Any) -> dict[str, Any]:
+    namespace = slots.instance_dict(value)
+    payload: dict[str, Any] = {
+        "dict": None if namespace is None else _named(writing, namespace.items()),
+        "slots": _named(writing, slots.slot_values(value)),
+    }
+    for base in _VALUES:
+        if slots.is_a(value, base):
+            payload["value"] = (_plain(base, value),)
+    return payload
+
+
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    int: int.__int__,
+    float: float.__float__,
+    str: lambda value: str.__str__(value) if type(value) is str else str.__add__(value, ""),
+    bytes: lambda value: bytes.__add__(value, b""),
+    complex: lambda value: complex.__complex__(value),
+}
+
+
+def _plain(base: type, value: Any) -> Any:
+    return _PLAIN[base](value)
+
+
+def _named(writing: _Writing, pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Reference]]:
+    return [(name, writing.mention(content)) for name, content in list(pairs) if type(name) is str]
+
+
+def _write_module_tree(writing: _Writing, value: Any) -> dict[str, Any]:
+    """A module with its whole subtree: submodules do not use up depth."""
+    deeper = _Writing(writing.table, max(writing.depth, _DEPTH - 1))
+    return _write_object(deeper, value)
+
+
+def _write_text(writing: _Writing, value: Any) -> str:
+    return str(value).removeprefix("torch.")
+
+
+def _write_size(writing: _Writing, value: Any) -> list[int]:
+    return [int(item) for item in tuple.__iter__(value)]
+
+
+def _write_opaque(writing: _Writing, value: Any) -> str:
+    return type.__repr__(type(value))
+
+
+_OBJECT: Kind = ("object", _write_object, 1)
+_method_wrapper = type("".__len__)
+
+_PYTHON_KINDS: dict[type, Kind] = {
+    tuple: ("tuple", _items(tuple.__iter__, tuple.__len__), 1),
+    list: ("list", _items(list.__iter__, list.__len__), 1),
+    set: ("set", _items(set.__iter__, set.__len__), 1),
+    frozenset: ("frozenset", _items(frozenset.__iter__, frozenset.__len__), 1),
+    deque: ("deque", _items(deque.__iter__, deque.__len__), 1),
+    dict: ("dict", _write_dict, 1),
+    range: ("range", _write_range, 1),
+    slice: ("slice", _write_range, 1),
+    types.FunctionType: ("function", _write_function, 2),
+    types.CellType: ("cell", _write_cell, 0),
+    types.MethodType: ("method", _write_method, 0),
+    types.BuiltinFunctionType: ("builtin", _write_builtin, 1),
+    _method_wrapper: ("builtin", _write_method_wrapper, 1),
+    types.MethodDescriptorType: ("descriptor", _descriptor("method"), 1),
+    types.WrapperDescriptorType: ("descriptor", _descriptor("wrapper"), 1),
+    types.GetSetDescriptorType: ("descriptor", _descriptor("getset"), 1),
+    types.MemberDescriptorType: ("descriptor", _descriptor("member"), 1),
+    types.ClassMethodDescriptorType: ("descriptor", _descriptor("classmethod"), 1),
+    property: ("property", _write_property, 1),
+    staticmethod: ("staticmethod", _write_wrapped, 0),
+    classmethod: ("classmethod", _write_wrapped, 0),
+    functools.partial: ("partial", _write_partial, 0),
+    types.ModuleType: ("module", _write_module, 1),
+    type: ("type", _write_type, 1),
+    types.CodeType: ("opaque", _write_opaque, 1),
+    types.FrameType: ("opaque", _write_opaque, 1),
+    types.GeneratorType: ("opaque", _write_opaque, 1),
+    types.CoroutineType: ("opaque", _write_opaque, 1),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def kinds() -> dict[type, Kind]:
+    """Kind by type; the first class along an object's MRO that is in here decides."""
+    import torch
+
+    from .. import _shim
+
+    text: Kind = ("dtype", _write_text, 1)
+    return {
+        **_PYTHON_KINDS,
+        _shim.CompiledFunction: _PYTHON_KINDS[types.FunctionType],
+        torch.Tensor: ("tensor", _write_tensor, 1),
+        torch._C.TensorBase: ("tensor", _write_tensor, 1),
+        torch.nn.Module: ("module_tree", _write_module_tree, 0),
+        torch.dtype: text,
+        torch.device: ("device", _write_text, 1),
+        torch.layout: ("layout", _write_text, 1),
+        torch.memory_format: ("memory_format", _write_text, 1),
+        torch.Size: ("size", _write_size, 1),
+        torch.Generator: ("generator", _write_text, 1),
+    }

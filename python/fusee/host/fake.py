@@ -1,0 +1,201 @@
+"""``tensor_call``: what a torch function returns, found out on fake tensors (docs/contracts.md, section 3).
+
+The first fake operation of a process imports sympy (seconds), so the compiler asks only for what its own tables lack.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._subclasses import fake_tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import tensors
+from .tensors import Metadata
+
+if TYPE_CHECKING:
+    from .answer import Answers, Reply
+
+_UNSUPPORTED = (
+    fake_tensor.DynamicOutputShapeException,
+    fake_tensor.DataDependentOutputException,
+    fake_tensor.UnsupportedFakeTensorException,
+    fake_tensor.UnsupportedOperatorException,
+    NotImplementedError,
+)
+_NOT_FAKED = tensors.UNUSUAL | tensors.CONJUGATE
+
+
+class Unfakeable(Exception):
+    """The arguments or results have no fake form."""
+
+
+class _Computed(torch.autograd.Function):
+    """Makes a tensor that is not a leaf: in-place operations are allowed on it, unlike on a leaf that requires grad."""
+
+    @staticmethod
+    def forward(ctx: Any, leaf: torch.Tensor, make: Any) -> torch.Tensor:
+        return make()  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, None
+
+
+class _Recorder(TorchDispatchMode):
+    """Writes down the aten operations that run, as a node list of section 5."""
+
+    def __init__(self, answers: Answers, inputs: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._answers = answers
+        self._places: dict[int, Any] = {id(tensor): ("i", place) for place, tensor in enumerate(inputs)}
+        self._alive: list[Any] = list(inputs)
+        self.nodes: list[Any] = []
+
+    def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        written = [self.write(value) for value in args], {name: self.write(value) for name, value in kwargs.items()}
+        result = function(*args, **kwargs)
+        several = isinstance(result, (tuple, list))
+        outputs = list(result) if several else [result]
+        index = len(self.nodes)
+        for place, output in enumerate(outputs):
+            if isinstance(output, torch.Tensor):
+                self._places.setdefault(id(output), ("n", index, place) if several else ("n", index))
+        self._alive.append(result)
+        found = [_metadata(output) if isinstance(output, torch.Tensor) else None for output in outputs]
+        self.nodes.append((f"{function._overloadpacket.__name__}_{index}", str(function), *written, found))
+        return result
+
+    def write(self, value: Any) -> Any:
+        """An argument of a node: a place, a container, or a reference."""
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._places:
+                raise Unfakeable("an operation used a tensor that is not among the arguments")
+            return self._places[id(value)]
+        if type(value) in (tuple, list):
+            return type(value).__name__, [self.write(item) for item in value]
+        return self._answers.table.reference(value)
+
+
+def _metadata(tensor: torch.Tensor) -> Metadata:
+    """Metadata of a fake tensor, which stands for a plain one."""
+    dtype, device, sizes, strides, offset, requires_grad, flags = tensors.metadata(tensor)
+    return dtype, device, sizes, strides, offset, requires_grad, flags & ~tensors.UNUSUAL
+
+
+@functools.lru_cache(maxsize=1)
+def _mode() -> fake_tensor.FakeTensorMode:
+    return fake_tensor.FakeTensorMode(allow_non_fake_inputs=False)
+
+
+class TensorCall:
+    """One ``tensor_call``: builds the fake arguments, runs, and describes what came out."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._mode = _mode()
+        self._inputs: dict[int, torch.Tensor] = {}  # by node id, in order of mention
+
+    def run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
+        """The outcome: structure and expansion, the exception it raises, or why it cannot be told."""
+        try:
+            return self._run(function, arguments, keywords), self._answers.table.describe(self._mentioned)
+        except (Unfakeable, *_UNSUPPORTED) as error:
+            return ("unsupported", f"{type(error).__name__}: {error}".partition("\n")[0]), []
+        except Exception as error:  # the program would see this exception
+            return self._answers.raised(error)
+
+    def _run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> tuple[Any, ...]:
+        self._mentioned: list[Any] = []
+        with self._mode:
+            positional = [self._build(argument) for argument in arguments]
+            named = {name: self._build(argument) for name, argument in keywords}
+            recorder = _Recorder(self._answers, list(self._inputs.values()))
+            with recorder:
+                result = _call(function, positional, named)
+            structure = self._structure(result)
+            return "value", structure, self._expansion(recorder, result)
+
+    def _expansion(self, recorder: _Recorder, result: Any) -> Any:
+        try:
+            outputs = recorder.write(result)
+        except Unfakeable:
+            return None
+        return {"inputs": list(self._inputs), "nodes": recorder.nodes, "output": outputs}
+
+    def _build(self, argument: Any) -> Any:
+        if type(argument) is tuple and len(argument) > 1:
+            kind = argument[0]
+            if kind == "T":
+                return self._fake(argument[1], argument[2])
+            if kind in ("tuple", "list"):
+                items = [self._build(item) for item in argument[1]]
+                return tuple(items) if kind == "tuple" else items
+            if kind == "dict":
+                return {self._answers.build_key(key): self._build(value) for key, value in argument[1]}
+            if kind == "slice":
+                return slice(*map(self._build, argument[1:]))
+        value = self._answers.build(argument)
+        if isinstance(value, torch.Tensor):
+            raise Unfakeable("a tensor was passed as an object")
+        return value
+
+    def _fake(self, node: int, metadata: Metadata) -> torch.Tensor:
+        if node not in self._inputs:
+            if metadata[6] & _NOT_FAKED:
+                raise Unfakeable("the argument is not a plain dense tensor")
+            self._inputs[node] = _fake_tensor(metadata)
+        return self._inputs[node]
+
+    def _structure(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return "T", _metadata(value), self._relation(value)
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            raise Unfakeable("the result is a number that depends on data")
+        if type(value) in (tuple, list):
+            return type(value).__name__, [self._structure(item) for item in value]
+        if isinstance(value, tuple) and not isinstance(value, torch.Size):
+            return "named", self._mention(type(value)), [self._structure(item) for item in value]
+        return self._mention(value)
+
+    def _mention(self, value: Any) -> Any:
+        reference = self._answers.table.reference(value)
+        self._mentioned.append(reference)
+        return reference
+
+    def _relation(self, output: torch.Tensor) -> Any:
+        storage = output.untyped_storage()._cdata
+        for node, given in self._inputs.items():
+            if given is output:
+                return "same", node
+        for node, given in self._inputs.items():
+            if given.untyped_storage()._cdata == storage:
+                return "view", node
+        return "new"
+
+
+def _fake_tensor(metadata: Metadata) -> torch.Tensor:
+    dtype, device, sizes, strides, offset, requires_grad, flags = metadata
+
+    def make() -> torch.Tensor:
+        kind: dict[str, Any] = {"dtype": getattr(torch, dtype), "device": device}
+        if not offset:
+            return torch.empty_strided(sizes, strides, **kind)
+        extent = offset + 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+        return torch.empty(max(extent, offset), **kind).as_strided(sizes, strides, offset).detach()
+
+    with torch.inference_mode(bool(flags & tensors.INFERENCE)):
+        if requires_grad and not flags & tensors.LEAF:
+            with torch.enable_grad():
+                return _Computed.apply(torch.empty(1, requires_grad=True), make)  # type: ignore[no-any-return, no-untyped-call]
+        return make().requires_grad_(requires_grad)
+
+
+def _call(function: Any, positional: list[Any], named: dict[str, Any]) -> Any:
+    if type(function) in (types.GetSetDescriptorType, property):
+        return function.__get__(positional[0])
+    return function(*positional, **named)

@@ -1,0 +1,100 @@
+"""Reading Python objects as C does: no property, ``__getattr__``, metaclass or ``__class__`` of the user runs."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+_get_mro = type.__dict__["__mro__"].__get__
+_get_class_dict = type.__dict__["__dict__"].__get__
+_get_qualname = type.__dict__["__qualname__"].__get__
+_get_flags = type.__dict__["__flags__"].__get__
+_get_dict_offset = type.__dict__["__dictoffset__"].__get__
+
+ABSENT = object()
+
+
+def mro(cls: type) -> tuple[type, ...]:
+    """The class and its bases in lookup order."""
+    return _get_mro(cls)  # type: ignore[no-any-return]
+
+
+def class_dict(cls: type) -> types.MappingProxyType[str, Any]:
+    """A class's own namespace, whatever its metaclass says."""
+    return _get_class_dict(cls)  # type: ignore[no-any-return]
+
+
+def flags(cls: type) -> int:
+    """CPython's tp_flags."""
+    return _get_flags(cls)  # type: ignore[no-any-return]
+
+
+def has_dict(cls: type) -> bool:
+    """Whether instances carry an attribute dict."""
+    return bool(_get_dict_offset(cls))
+
+
+def qualname(cls: type) -> str:
+    """A class's ``__qualname__``, whatever its metaclass says."""
+    return _get_qualname(cls)  # type: ignore[no-any-return]
+
+
+def module_name(cls: type) -> str:
+    """The module a class says it is from; ``builtins`` when it does not say."""
+    for base in mro(cls)[:1]:
+        name = class_dict(base).get("__module__")
+        if type(name) is str:
+            return name
+    own = cls.__name__ if type(cls) is type else ""
+    head = type.__repr__(cls)[len("<class '") :].rpartition(f".{own}")[0] if own else ""
+    return head or "builtins"
+
+
+def lookup(cls: type, name: str) -> tuple[type, Any] | None:
+    """``_PyType_Lookup``: the class along the MRO that holds ``name``, and the raw attribute."""
+    for base in mro(cls):
+        namespace = class_dict(base)
+        if name in namespace:
+            return base, namespace[name]
+    return None
+
+
+def is_a(value: object, cls: type) -> bool:
+    """``isinstance`` by the real type alone."""
+    return cls in mro(type(value))
+
+
+def instance_dict(value: object) -> dict[str, Any] | None:
+    """The attribute dict of an instance, read through the C getter; None when there is none."""
+    if not has_dict(type(value)):
+        return None
+    for base in mro(type(value)):
+        getter = class_dict(base).get("__dict__")
+        if type(getter) is types.GetSetDescriptorType:
+            found = getter.__get__(value)
+            return found if type(found) is dict else None
+    return None
+
+
+def slot_values(value: object) -> list[tuple[str, Any]]:
+    """Names and values of the ``__slots__`` that are set."""
+    found: list[tuple[str, Any]] = []
+    for base in reversed(mro(type(value))):
+        if not flags(base) & _HEAP_TYPE:
+            continue
+        for name, member in class_dict(base).items():
+            if type(member) is types.MemberDescriptorType:
+                content = _member(member, value)
+                if content is not ABSENT:
+                    found.append((name, content))
+    return found
+
+
+_HEAP_TYPE = 1 << 9
+
+
+def _member(member: types.MemberDescriptorType, value: object) -> Any:
+    try:
+        return member.__get__(value)
+    except AttributeError:
+        return ABSENT

@@ -1,0 +1,90 @@
+"""Tensor metadata (docs/contracts.md, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import slots
+
+if TYPE_CHECKING:
+    import torch
+
+    from .describe import ObjectTable
+
+PARAMETER, LEAF, HAS_GRAD_FN, INFERENCE, CONJUGATE, UNUSUAL, VIEW, DECORATED = 1, 2, 4, 8, 16, 32, 64, 128
+
+Metadata = tuple[str, str, tuple[int, ...], tuple[int, ...], int, bool, int]
+
+
+def _dense(tensor: torch.Tensor) -> bool:
+    """A plain dense strided tensor whose memory can be read: nothing wraps it and no subclass intercepts it."""
+    import torch
+
+    plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter
+    if not plain_type or tensor.layout is not torch.strided or tensor.is_quantized:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def _flags(tensor: torch.Tensor, dense: bool) -> int:
+    import torch
+
+    flags = PARAMETER if slots.is_a(tensor, torch.nn.Parameter) else 0
+    flags |= LEAF if tensor.is_leaf else 0
+    flags |= HAS_GRAD_FN if tensor.grad_fn is not None else 0
+    flags |= INFERENCE if tensor.is_inference() else 0
+    flags |= CONJUGATE if tensor.is_conj() or tensor.is_neg() else 0
+    flags |= 0 if dense else UNUSUAL
+    flags |= VIEW if tensor._is_view() else 0
+    return flags | (DECORATED if _decorated(tensor) else 0)
+
+
+def _decorated(tensor: torch.Tensor) -> bool:
+    return bool(slots.instance_dict(tensor)) or bool(tensor._backward_hooks)
+
+
+def metadata(tensor: torch.Tensor) -> Metadata:
+    """``(dtype, device, sizes, strides, storage_offset, requires_grad, flags)``; sizes and strides in elements."""
+    import torch
+
+    with torch._C.DisableTorchFunctionSubclass():
+        dense = _dense(tensor)
+        strided = tensor.layout is torch.strided
+        dtype, device = str(tensor.dtype).removeprefix("torch."), str(tensor.device)
+        sizes = tuple(map(int, tensor.shape))
+        strides = tuple(map(int, tensor.stride())) if strided else ()
+        offset = int(tensor.storage_offset()) if strided else 0
+        return dtype, device, sizes, strides, offset, tensor.requires_grad, _flags(tensor, dense)
+
+
+class TensorReader:
+    """Writes tensor payloads of one compile and knows which tensors share storage."""
+
+    def __init__(self, table: ObjectTable) -> None:
+        self._table = table
+        self._storages: dict[int, int] = {}
+
+    def payload(self, tensor: torch.Tensor, mention: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """Metadata, then storage id, version counter and Python attributes."""
+        data = metadata(tensor)
+        attributes = list((slots.instance_dict(tensor) or {}).items())
+        named = [(name, mention(value)) for name, value in attributes if type(name) is str]
+        return (*data, self._storage(tensor, data), self._version(tensor, data), named)
+
+    def _storage(self, tensor: torch.Tensor, data: Metadata) -> int:
+        """Numbers storages by order of mention, as an address would make the trace differ from run to run."""
+        if data[6] & UNUSUAL:
+            return 0
+        key = tensor.untyped_storage()._cdata
+        return self._storages.setdefault(key, len(self._storages) + 1)
+
+    def _version(self, tensor: torch.Tensor, data: Metadata) -> int:
+        return 0 if data[6] & (UNUSUAL | INFERENCE) else int(tensor._version)
+
+
+def dispatch_keys(tensor: torch.Tensor) -> int:
+    """The tensor's dispatch key set as the bits the shim compares."""
+    import torch
+
+    return int(torch._C._dispatch_keys(tensor).raw_repr())

@@ -1,0 +1,102 @@
+"""How the compiler may treat a Python function: look into it, keep it as one operator, or leave it alone."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from . import names, slots
+
+# Modules whose functions act on the interpreter or the outside world: looking into them gains nothing.
+_LEFT_ALONE = (
+    "logging",
+    "warnings",
+    "threading",
+    "multiprocessing",
+    "subprocess",
+    "socket",
+    "asyncio",
+    "inspect",
+    "traceback",
+    "importlib",
+    "pickle",
+    "copyreg",
+    "tempfile",
+    "unittest",
+    "pytest",
+    "_pytest",
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._functorch",
+    "torch._subclasses",
+    "torch.fx",
+    "torch.jit",
+    "torch.autograd",
+    "torch.distributed",
+    "torch.multiprocessing",
+    "torch.profiler",
+    "torch.serialization",
+    "torch.storage",
+    "torch.testing",
+    "torch.utils.data",
+    "fusee",
+)
+
+_TENSOR_LEFT_ALONE = frozenset(
+    {"backward", "register_hook", "register_post_accumulate_grad_hook", "__repr__", "__format__", "__reduce_ex__"}
+    | {"__deepcopy__", "__setstate__", "storage", "share_memory_", "is_shared", "module_load", "__dlpack__", "__array__"}
+)
+
+_MARKS = {
+    "_fusee_disable": "fusee.disable",
+    "_torchdynamo_disable": "torch.compiler.disable",
+}
+
+
+def plain_function(value: Any) -> types.FunctionType:
+    """The Python function itself, from inside a compiled one."""
+    function = value if type(value) is types.FunctionType else value.__wrapped__
+    return function  # type: ignore[no-any-return]
+
+
+def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
+    """``(treat, name, reason)`` for a function: treat is inline, break, opaque or torch."""
+    marked = _marked(function)
+    if marked:
+        return "break", function.__name__, marked
+    operator = names.torch_functions().get(id(function))
+    if operator is not None:
+        return _operator(operator)
+    module = _module(function)
+    if module == "fusee.api" and function.__name__ == "graph_break":
+        return "break", "fusee.graph_break", "fusee.graph_break() was called"
+    left_alone = _left_alone(module)
+    if left_alone:
+        return "opaque", f"{module}.{function.__qualname__}", f"functions of {left_alone} are not looked into"
+    return "inline", function.__name__, ""
+
+
+def _operator(name: str) -> tuple[str, str, str]:
+    method = name.removeprefix("Tensor.")
+    if method != name and method in _TENSOR_LEFT_ALONE:
+        return "break", name, f"{name} acts on the autograd graph or on Python objects"
+    return "torch", name, ""
+
+
+def _marked(function: types.FunctionType) -> str:
+    namespace = slots.instance_dict(function) or {}
+    for mark, what in _MARKS.items():
+        if namespace.get(mark) is True:
+            return f"the function is marked by {what}"
+    return ""
+
+
+def _module(function: types.FunctionType) -> str:
+    name = function.__globals__.get("__name__")
+    return name if type(name) is str else ""
+
+
+@functools.lru_cache(maxsize=1024)
+def _left_alone(module: str) -> str:
+    return next((prefix for prefix in _LEFT_ALONE if module == prefix or module.startswith(prefix + ".")), "")
