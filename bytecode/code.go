@@ -48,7 +48,15 @@ func (c *Code) CellVars() []string { return c.namesOfKind(KindCell) }
 func (c *Code) FreeVars() []string { return c.namesOfKind(KindFree) }
 
 // NLocals returns co_nlocals, the number of arguments and local variables.
-func (c *Code) NLocals() int { return len(c.VarNames()) }
+func (c *Code) NLocals() int {
+	count := 0
+	for _, kind := range c.LocalsPlusKinds {
+		if kind&KindLocal != 0 {
+			count++
+		}
+	}
+	return count
+}
 
 // NArgs returns the number of locals that hold arguments: positional, keyword-only, *args and **kwargs.
 func (c *Code) NArgs() int {

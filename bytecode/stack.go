@@ -14,7 +14,10 @@ type stackWalk struct {
 	deepest int
 }
 
-const unvisited = -1
+const (
+	unvisited  = -1
+	maxDeadWay = 64 // instructions; what the compiler leaves is shorter, and longer searches would cost n² on hostile code
+)
 
 func (a *assembler) stackSize(owners []int) (int, error) {
 	walk := stackWalk{assembler: a, owners: owners, depths: make([]int, len(a.placed))}
@@ -43,16 +46,43 @@ func (w *stackWalk) from(start, depth int) error {
 	return nil
 }
 
-// countDeadHandlers walks handlers that protect nothing. CPython's compiler leaves them behind where the body of a try
-// statement vanished, and counts their depth: at their first instruction, what the handler's own cleanup keeps. Code that
-// cannot run need not be consistent, so errors do not count.
+// countDeadHandlers walks code that nothing leads to. CPython's compiler leaves handlers behind where the body they
+// protect vanished, and counts their depth. Code that cannot run need not be consistent, so errors do not count.
 func (w *stackWalk) countDeadHandlers() {
 	for i := range w.placed {
-		if w.placed[i].op == PushExcInfo && w.depths[i] == unvisited && w.owners[i] != noHandler {
+		if w.depths[i] != unvisited {
+			continue
+		}
+		if depth, known := w.deadDepth(i); known {
 			w.pending = w.pending[:0]
-			_ = w.from(i, w.listing.Handlers[w.owners[i]].Depth)
+			_ = w.from(i, depth)
 		}
 	}
+}
+
+// deadDepth infers the depth before an instruction that nothing leads to. At the start of a handler it is what the
+// handler's own cleanup keeps; elsewhere it is what makes the straight way from there meet visited code at its depth.
+func (w *stackWalk) deadDepth(start int) (depth int, known bool) {
+	if w.placed[start].op == PushExcInfo && w.owners[start] != noHandler {
+		return w.listing.Handlers[w.owners[start]].Depth, true
+	}
+	change := 0
+	for i := start; i < min(start+maxDeadWay, len(w.placed)); i++ {
+		if w.depths[i] != unvisited {
+			return w.depths[i] - change, true
+		}
+		p := &w.placed[i]
+		info := &opcodes[p.op]
+		if info.Jump != NoJump && w.depths[p.target] != unvisited {
+			return w.depths[p.target] - info.jumpEffect - change, true
+		}
+		effect, err := StackEffect(p.op, p.arg, false)
+		if err != nil || info.EndsBlock {
+			return 0, false
+		}
+		change += effect
+	}
+	return 0, false
 }
 
 // entryDepth is 1 for generators because RETURN_GENERATOR leaves the value that the first send pushes.
