@@ -1,4 +1,4 @@
-"""The two parts of the wheel that setuptools has no table for: the C extension's sources and the Go binary."""
+"""The two parts of the wheel that setuptools has no table for: the C extension's sources and the Go binaries."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from setuptools import Command, Extension, setup
 from setuptools.command.build import build
 
 ROOT = Path(__file__).resolve().parent
+PROGRAMS = ("fusee", "fusee-draw")
 GO_LINKER_FLAGS = "-s -w"
 C_FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
 
@@ -41,9 +42,9 @@ def go_environment() -> dict[str, str]:
 
 
 class BuildGo(Command):
-    """`setup.py build_go`: compiles cmd/fusee into the package as bin/fusee."""
+    """`setup.py build_go`: compiles the programs of cmd/ into the package's folder bin."""
 
-    description = "build the Go binary"
+    description = "build the Go binaries"
     user_options = [("build-lib=", "d", "directory of the built package")]  # noqa: RUF012
     editable_mode = False
 
@@ -55,24 +56,25 @@ class BuildGo(Command):
         """Takes the directory from the `build` command."""
         self.set_undefined_options("build", ("build_lib", "build_lib"))
 
-    def target(self) -> Path:
-        """Where the binary goes: beside the sources in an editable install, else into the wheel's tree."""
+    def folder(self) -> Path:
+        """Where the binaries go: beside the sources in an editable install, else into the wheel's tree."""
         package = ROOT / "python" if self.editable_mode else ROOT / str(self.build_lib)
-        return package / "fusee/bin/fusee"
+        return package / "fusee/bin"
 
     def run(self) -> None:
-        """Builds the binary; raises CalledProcessError where the Go compiler does."""
-        self.target().parent.mkdir(parents=True, exist_ok=True)
-        arguments = ["-trimpath", "-buildvcs=false", "-ldflags", GO_LINKER_FLAGS, "-o", str(self.target())]
-        subprocess.run(["go", "build", *arguments, "./cmd/fusee"], cwd=ROOT, env=go_environment(), check=True)
+        """Builds the binaries; raises CalledProcessError where the Go compiler does."""
+        self.folder().mkdir(parents=True, exist_ok=True)
+        arguments = ["-trimpath", "-buildvcs=false", "-ldflags", GO_LINKER_FLAGS, "-o", str(self.folder())]
+        programs = [f"./cmd/{name}" for name in PROGRAMS]
+        subprocess.run(["go", "build", *arguments, *programs], cwd=ROOT, env=go_environment(), check=True)
 
     def get_source_files(self) -> list[str]:
         """Every Go file, for the source distribution."""
         return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("**/*.go"))
 
     def get_outputs(self) -> list[str]:
-        """The one file this command makes."""
-        return [str(self.target())]
+        """The files this command makes."""
+        return [str(self.folder() / name) for name in PROGRAMS]
 
     def get_output_mapping(self) -> dict[str, str]:
         """Empty: no output is a copy of a source file."""
@@ -80,7 +82,7 @@ class BuildGo(Command):
 
 
 class Build(build):
-    """The standard build with the Go binary as one more part."""
+    """The standard build with the Go binaries as one more part."""
 
     sub_commands = [*build.sub_commands, ("build_go", None)]  # noqa: RUF012
 

@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/cockroachdb/errors"
@@ -10,13 +11,24 @@ import (
 )
 
 func main() {
-	if err := newRootCommand().Execute(); err != nil {
-		printError(err)
-		os.Exit(1)
-	}
+	os.Exit(run(newRootCommand(), os.Stderr))
 }
 
-// newRootCommand returns the command line: one sub-command per file of this package.
+// run executes the command line and returns the status to exit with.
+func run(root *cobra.Command, problems io.Writer) int {
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	var status exitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	printError(problems, err)
+	return 1
+}
+
+// newRootCommand returns the command line: one sub-command for each file of this package.
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fusee",
@@ -25,14 +37,24 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand()
+	root.AddCommand(newExplainCommand())
 	return root
 }
 
-// printError writes an error as a person reads it: the message, then every hint on a line of its own.
-func printError(err error) {
-	fmt.Fprintln(os.Stderr, "fusee:", err)
+// exitStatus ends the process with a status and without a message: whoever failed has said why.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+func isExit(err error) bool {
+	var status exitStatus
+	return errors.As(err, &status)
+}
+
+// printError writes an error as a person reads it: the message, then each hint on a line of its own.
+func printError(out io.Writer, err error) {
+	fmt.Fprintln(out, "fusee:", err)
 	for _, hint := range errors.GetAllHints(err) {
-		fmt.Fprintln(os.Stderr, "  hint:", hint)
+		fmt.Fprintln(out, "  hint:", hint)
 	}
 }
