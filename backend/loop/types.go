@@ -139,3 +139,27 @@ func (b Bits) Int() int64 { return int64(b) }
 
 // Bool decodes a constant of type Bool.
 func (b Bits) Bool() bool { return b != 0 }
+
+// Least returns the value no other of the type is less than: minus infinity, the lowest integer, false.
+func Least(typ Type) Bits {
+	switch {
+	case typ.Is(ClassFloat | ClassStorage):
+		return FloatBits(math.Inf(-1))
+	case typ.Is(ClassSigned):
+		return IntBits(math.MinInt64 >> (64 - 8*typ.Bytes()))
+	}
+	return 0
+}
+
+// Greatest returns the value no other of the type is greater than.
+func Greatest(typ Type) Bits {
+	switch {
+	case typ.Is(ClassFloat | ClassStorage):
+		return FloatBits(math.Inf(1))
+	case typ.Is(ClassSigned):
+		return IntBits(math.MaxInt64 >> (64 - 8*typ.Bytes()))
+	case typ == Bool:
+		return BoolBits(true)
+	}
+	return Bits(uint64(math.MaxUint64) >> (64 - 8*typ.Bytes()))
+}

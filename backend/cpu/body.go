@@ -1,0 +1,256 @@
+package cpu
+
+import (
+	"fmt"
+	"strings"
+
+	"fusee/backend/loop"
+)
+
+// body computes one inner point, or e.current neighbouring ones.
+func (e *emitter) body(stage *loop.Stage) {
+	for position := range stage.Body {
+		value := stage.First + loop.Value(position)
+		if !e.values[value].computed() {
+			e.instruction(value, &stage.Body[position])
+		}
+	}
+}
+
+// hoist computes what does not change along a dimension before its loop. Values of earlier stages change along an outer dimension that lanes
+// run along, but not along an inner one.
+func (e *emitter) hoist(stage *loop.Stage, dimension int, earlier bool) {
+	invariant := func(value loop.Value) bool {
+		if value < stage.First {
+			return earlier
+		}
+		return e.values[value].computed()
+	}
+	for position := range stage.Body {
+		in := &stage.Body[position]
+		if e.unchanging(in, dimension) && !contains(in.Args, func(arg loop.Value) bool { return !invariant(arg) }) {
+			e.instruction(stage.First+loop.Value(position), in)
+		}
+	}
+}
+
+func contains(args []loop.Value, test func(loop.Value) bool) bool {
+	for _, arg := range args {
+		if test(arg) {
+			return true
+		}
+	}
+	return false
+}
+
+// unchanging reports whether an instruction gives one result along a dimension when its arguments do.
+func (e *emitter) unchanging(in *loop.Instruction, dimension int) bool {
+	switch in.Op {
+	case loop.OpStore, loop.OpReduce:
+		return false
+	case loop.OpIndex:
+		return in.Index < len(e.index) && in.Index != dimension
+	case loop.OpLoad:
+		readOnly := e.kernel.Buffers[in.Access.Buffer].Mode == loop.Read
+		return readOnly && len(in.Args) == 0 && len(in.Access.Strides) == dimension+1 && in.Access.Strides[dimension].Is(0)
+	}
+	return true
+}
+
+func (e *emitter) instruction(value loop.Value, in *loop.Instruction) {
+	switch in.Op {
+	case loop.OpConstant:
+		e.values[value] = operand{text: "constant", bits: in.Bits}
+	case loop.OpArgument:
+		e.values[value] = operand{text: e.argument(in), lanes: 1}
+	case loop.OpIndex:
+		e.values[value] = e.indexValue(in.Index)
+	case loop.OpLoad:
+		e.values[value] = e.load(in)
+	case loop.OpStore:
+		e.store(in)
+	case loop.OpReduce:
+		e.accumulate(value, in)
+	default:
+		e.values[value] = e.compute(in)
+	}
+}
+
+func (e *emitter) argument(in *loop.Instruction) string {
+	if in.Type == loop.F64 {
+		return e.assign("bitcast i64 %s to double", e.scalars[in.Index])
+	}
+	return e.scalars[in.Index]
+}
+
+func (e *emitter) indexValue(dimension int) operand {
+	position := e.index[dimension]
+	if dimension != e.vector || e.current == 1 {
+		return operand{text: position, lanes: 1}
+	}
+	typ := wide("i64", e.current)
+	return operand{text: e.assign("add %s %s, %s", typ, e.splat("i64", position, e.current), steps(e.current)), lanes: e.current}
+}
+
+// steps returns the constant vector 0, 1, 2….
+func steps(lanes int) string {
+	items := make([]string, lanes)
+	for lane := range items {
+		items[lane] = fmt.Sprintf("i64 %d", lane)
+	}
+	return "<" + strings.Join(items, ", ") + ">"
+}
+
+// splat repeats a scalar operand in all lanes.
+func (e *emitter) splat(scalar, text string, lanes int) string {
+	if lanes == 1 {
+		return text
+	}
+	if text[0] != '%' {
+		return splatConstant(scalar, text, lanes)
+	}
+	typ := wide(scalar, lanes)
+	single := e.assign("insertelement %s poison, %s %s, i32 0", typ, scalar, text)
+	return e.assign("shufflevector %s %s, %s poison, <%d x i32> zeroinitializer", typ, single, typ, lanes)
+}
+
+// use returns a value in the given number of lanes.
+func (e *emitter) use(value loop.Value, lanes int) string {
+	known := e.values[value]
+	typ := e.kernel.Instruction(value).Type
+	if instruction := e.kernel.Instruction(value); instruction.Op == loop.OpReduce {
+		typ = instruction.Type
+	}
+	switch known.lanes {
+	case 0:
+		return constant(typ, known.bits, lanes)
+	case lanes:
+		return known.text
+	}
+	return e.splat(scalarType(typ), known.text, lanes)
+}
+
+// compute appends an operation in as many lanes as its widest argument has.
+func (e *emitter) compute(in *loop.Instruction) operand {
+	lanes := 1
+	for _, arg := range in.Args {
+		lanes = max(lanes, e.values[arg].lanes)
+	}
+	args := make([]string, len(in.Args))
+	for index, arg := range in.Args {
+		args[index] = e.use(arg, lanes)
+	}
+	argument := e.kernel.Instruction(in.Args[0]).Type
+	var text string
+	switch in.Op {
+	case loop.OpCast:
+		text = e.cast(argument, in.Type, lanes, args[0])
+	case loop.OpBitcast:
+		text = e.assign("bitcast %s %s to %s", vectorType(argument, lanes), args[0], vectorType(in.Type, lanes))
+	case loop.OpSelect:
+		typ := vectorType(in.Type, lanes)
+		text = e.assign("select %s %s, %s %s, %s %s", wide("i1", lanes), args[0], typ, args[1], typ, args[2])
+	default:
+		text = e.operation(in.Op, argument, lanes, args)
+	}
+	return operand{text: text, lanes: lanes}
+}
+
+// laneStride returns how far apart in memory neighbouring lanes of an access lie; 0 when there is one lane or they share an element.
+func (e *emitter) laneStride(access *loop.Access) loop.Int {
+	if e.current == 1 || e.vector < 0 {
+		return loop.Static(0)
+	}
+	return access.Strides[e.vector]
+}
+
+func (e *emitter) load(in *loop.Instruction) operand {
+	stride := e.laneStride(in.Access)
+	lanes := e.current
+	if stride.Is(0) && (len(in.Args) == 0 || e.values[in.Args[0]].lanes <= 1) {
+		lanes = 1
+	}
+	text := e.read(in, stride, lanes)
+	if in.Type == loop.Bool {
+		text = e.assign("icmp ne %s %s, %s", wide("i8", lanes), text, splatConstant("i8", "0", lanes))
+	}
+	return operand{text: text, lanes: lanes}
+}
+
+// read returns elements as they are in memory.
+func (e *emitter) read(in *loop.Instruction, stride loop.Int, lanes int) string {
+	element, pointer := memoryType(in.Type), e.pointers[in.Access]
+	switch {
+	case len(in.Args) > 0:
+		return e.maskedRead(in, stride, lanes)
+	case lanes == 1 || stride.Is(1):
+		return e.assign("load %s, ptr %s, align %d", wide(element, lanes), pointer, in.Type.Bytes())
+	}
+	typ, text := wide(element, lanes), "poison"
+	for lane := range lanes {
+		scalar := e.assign("load %s, ptr %s, align %d", element, e.lanePointer(in.Access, stride, lane), in.Type.Bytes())
+		text = e.assign("insertelement %s %s, %s %s, i32 %d", typ, text, element, scalar, lane)
+	}
+	return text
+}
+
+func (e *emitter) lanePointer(access *loop.Access, stride loop.Int, lane int) string {
+	return e.advance(e.elementType(access), e.pointers[access], fmt.Sprint(lane), e.int(stride))
+}
+
+// maskedRead reads only the lanes whose condition holds. Lanes that must not be read take the address of a zero on the stack instead, which needs no
+// branches.
+func (e *emitter) maskedRead(in *loop.Instruction, stride loop.Int, lanes int) string {
+	element, typ, text := memoryType(in.Type), wide(memoryType(in.Type), lanes), "poison"
+	mask, zero := e.use(in.Args[0], lanes), e.zero()
+	for lane := range lanes {
+		safe := e.assign("select i1 %s, ptr %s, ptr %s", e.lane("i1", mask, lanes, lane), e.lanePointer(in.Access, stride, lane), zero)
+		scalar := e.assign("load %s, ptr %s, align 1", element, safe)
+		if lanes == 1 {
+			return scalar
+		}
+		text = e.assign("insertelement %s %s, %s %s, i32 %d", typ, text, element, scalar, lane)
+	}
+	return text
+}
+
+// zero returns the address of eight zero bytes.
+func (e *emitter) zero() string {
+	e.declarations[".zero"] = "@zero = private unnamed_addr constant i64 0"
+	return "@zero"
+}
+
+// lane takes one lane of a vector, or the scalar itself.
+func (e *emitter) lane(scalar, text string, lanes, lane int) string {
+	if lanes == 1 {
+		return text
+	}
+	return e.assign("extractelement %s %s, i32 %d", wide(scalar, lanes), text, lane)
+}
+
+func (e *emitter) store(in *loop.Instruction) {
+	lanes, stride := e.current, e.laneStride(in.Access)
+	text, element := e.use(in.Args[0], lanes), memoryType(in.Type)
+	if in.Type == loop.Bool {
+		text = e.assign("zext %s %s to %s", wide("i1", lanes), text, wide("i8", lanes))
+	}
+	if len(in.Args) == 1 && (lanes == 1 || stride.Is(1)) {
+		e.line("store %s %s, ptr %s, align %d", wide(element, lanes), text, e.pointers[in.Access], in.Type.Bytes())
+		return
+	}
+	for lane := range lanes {
+		value := e.lane(element, text, lanes, lane)
+		pointer := e.lanePointer(in.Access, stride, lane)
+		if len(in.Args) == 2 {
+			pointer = e.divert(in, pointer, lanes, lane)
+		}
+		e.line("store %s %s, ptr %s, align 1", element, value, pointer)
+	}
+}
+
+// divert sends a store whose condition does not hold to a place nobody reads.
+func (e *emitter) divert(in *loop.Instruction, pointer string, lanes, lane int) string {
+	e.scratch = true
+	mask := e.lane("i1", e.use(in.Args[1], lanes), lanes, lane)
+	return e.assign("select i1 %s, ptr %s, ptr %%scratch", mask, pointer)
+}
