@@ -93,7 +93,7 @@ func (w *marshalWriter) container(object Object) error {
 	case *Code:
 		return w.code(value)
 	}
-	return writeError("Go type %T is not a Python object", object)
+	return writeError("type %T is not a Python object", object)
 }
 
 func (w *marshalWriter) bool(value bool) {

@@ -227,7 +227,7 @@ var opcodes = [256]OpcodeInfo{
 	DictMerge:                {Name: "DICT_MERGE", Argument: ArgumentNumber, effect: -1, Stack: "dict, …, mapping -- dict, …"},
 	DictUpdate:               {Name: "DICT_UPDATE", Argument: ArgumentNumber, effect: -1, Stack: "dict, …, mapping -- dict, …"},
 	Precall:                  {Name: "PRECALL", Caches: 1, Argument: ArgumentNumber, perArgument: -1, Stack: "method or NULL, callable or self, arg arguments -- the same; counted as taking the arguments"},
-	Call:                     {Name: "CALL", Caches: 4, Argument: ArgumentNumber, effect: -1, Stack: "method or NULL, callable or self, arg arguments -- result"},
+	Call:                     {Name: "CALL", Caches: 4, Argument: ArgumentNumber, effect: -1, Stack: "method or NULL, callable or self -- result; above them stood arg arguments, which PRECALL has counted"},
 	KwNames:                  {Name: "KW_NAMES", Argument: ArgumentKeywordNames, Stack: "--"},
 	PopJumpBackwardIfNotNone: {Name: "POP_JUMP_BACKWARD_IF_NOT_NONE", Argument: ArgumentJump, Jump: BackwardJump, opposite: PopJumpForwardIfNotNone, effect: -1, jumpEffect: -1, Stack: "value --"},
 	PopJumpBackwardIfNone:    {Name: "POP_JUMP_BACKWARD_IF_NONE", Argument: ArgumentJump, Jump: BackwardJump, opposite: PopJumpForwardIfNone, effect: -1, jumpEffect: -1, Stack: "value --"},

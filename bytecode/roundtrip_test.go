@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -51,6 +50,13 @@ func checkEverything(data []byte) (codes int, err error) {
 	}
 	if !bytes.Equal(written, rewritten) {
 		return 0, fmt.Errorf("marshalling is not stable")
+	}
+	tree, err := ReadTree(data)
+	if err != nil {
+		return 0, err
+	}
+	if copied, err := tree.Write(); err != nil || !bytes.Equal(copied, data) {
+		return 0, fmt.Errorf("tree writes other bytes than it was read from: %v", err)
 	}
 	return checkCodes(object.(*Code))
 }
@@ -160,5 +166,3 @@ func checkStream(t *testing.T, stream io.Reader) (modules, codes int) {
 	workers.Wait()
 	return modules, codes
 }
-
-var _ = strings.Join

@@ -5,11 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	firstSurrogate = 0xD800
-	lastSurrogate  = 0xDFFF
-)
-
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+	"github.com/spf13/cobra"
+
+	"fusee/bytecode"
+	"fusee/cmd/fusee/internal/python"
+)
+
+const (
+	pycHeaderSize = 16         // magic number, flags, and either time and size or a hash of the source
+	pycMagic      = 0x0A0D0DA7 // 3495 and "\r\n": CPython 3.11
+	wrongVersion  = 3          // exit status of compileScript under another Python
+	maxPycSize    = 1 << 30    // no code comes near
+	compileHint   = "compiling source takes CPython 3.11: name one with --python, or pass a .pyc file"
+)
+
+// compileScript marshals the code object of the file that the command line names, compiled as `python -m dis` does.
+const compileScript = `import marshal, sys
+if sys.version_info[:2] != (3, 11) or sys.implementation.name != "cpython":
+    sys.exit(3)
+with open(sys.argv[1], "rb") as file:
+    code = compile(file.read(), sys.argv[1], "exec", dont_inherit=True)
+sys.stdout.buffer.write(marshal.dumps(code))
+`
+
+// disassembly holds the flags of `fusee dis`.
+type disassembly struct {
+	python string
+	json   bool
+}
+
+func newDisCommand() *cobra.Command {
+	var d disassembly
+	command := &cobra.Command{
+		Use:   "dis [flags] FILE.py|FILE.pyc",
+		Short: "Disassemble a Python file as CPython 3.11's dis does",
+		Long: "Prints the instructions of a file and of every function in it, as `python -m dis` of CPython 3.11 prints them.\n" +
+			"Source files are compiled by a CPython 3.11; compiled files need none.",
+		Example: "  fusee dis model.py\n  fusee dis --json __pycache__/model.cpython-311.pyc",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return d.run(command.OutOrStdout(), command.ErrOrStderr(), arguments[0])
+		},
+	}
+	command.Flags().StringVar(&d.python, "python", "", "the CPython 3.11 that compiles source files (default: the first one found)")
+	command.Flags().BoolVar(&d.json, "json", false, "print offsets, names and arguments as JSON")
+	return command
+}
+
+func (d *disassembly) run(out, problems io.Writer, file string) error {
+	data, err := d.marshalled(file, problems)
+	if err != nil {
+		return err
+	}
+	object, err := bytecode.Unmarshal(data)
+	if err != nil {
+		return errors.WithHint(errors.Wrapf(err, "%s", file), "the file is damaged; compile its source again")
+	}
+	code, ok := object.(*bytecode.Code)
+	if !ok {
+		return errors.WithHint(errors.Newf("%s holds no code object", file), "pass a .py file or a .pyc file")
+	}
+	if d.json {
+		err = writeInstructions(out, code)
+	} else {
+		err = bytecode.Disassemble(out, code)
+	}
+	return errors.Wrapf(err, "%s", file)
+}
+
+// marshalled returns the marshalled code object of a source file or a compiled file.
+func (d *disassembly) marshalled(file string, problems io.Writer) ([]byte, error) {
+	if strings.HasSuffix(file, ".pyc") {
+		return readPyc(file)
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, errors.WithHint(errors.Wrap(err, "cannot read the file"), "pass a .py file or a .pyc file")
+	}
+	return d.compile(file, problems)
+}
+
+func readPyc(file string) ([]byte, error) {
+	stream, err := os.Open(file)
+	if err != nil {
+		return nil, errors.WithHint(errors.Wrap(err, "cannot read the file"), "pass a .py file or a .pyc file")
+	}
+	defer func() { _ = stream.Close() }()
+	data, err := io.ReadAll(io.LimitReader(stream, maxPycSize))
+	if err != nil {
+		return nil, errors.WithHint(errors.Wrap(err, "cannot read the file"), "check that it is a file and not a folder")
+	}
+	if len(data) < pycHeaderSize || binary.LittleEndian.Uint32(data) != pycMagic {
+		err := errors.Newf("%s was not written by CPython 3.11", file)
+		return nil, errors.WithHint(err, "compile its source again with CPython 3.11: python3.11 -m py_compile FILE.py")
+	}
+	return data[pycHeaderSize:], nil
+}
+
+// compile has CPython compile a source file. What CPython says about the source goes to problems.
+func (d *disassembly) compile(file string, problems io.Writer) ([]byte, error) {
+	interpreter, err := python.Find(d.python)
+	if err != nil {
+		return nil, err
+	}
+	interpreters := []string{interpreter}
+	if d.python == "" {
+		interpreters = append(interpreters, "python3.11")
+	}
+	for _, interpreter := range interpreters {
+		data, err := runCompile(interpreter, file, problems)
+		var failure *exec.ExitError
+		switch {
+		case err == nil:
+			return data, nil
+		case errors.As(err, &failure) && failure.ExitCode() != wrongVersion:
+			return nil, errors.WithHint(errors.Newf("%s does not compile", file), "the messages of CPython are above")
+		}
+	}
+	return nil, errors.WithHint(errors.Newf("%s is not a CPython 3.11", interpreter), compileHint)
+}
+
+func runCompile(interpreter, file string, problems io.Writer) ([]byte, error) {
+	var output bytes.Buffer
+	command := exec.Command(interpreter, "-I", "-S", "-c", compileScript, file)
+	command.Stdout, command.Stderr = &output, problems
+	err := command.Run()
+	return output.Bytes(), err
+}
+
+// listedCode and listedInstruction are the JSON form of a disassembly.
+type listedCode struct {
+	QualName     string              `json:"qualname"`
+	Instructions []listedInstruction `json:"instructions"`
+}
+
+type listedInstruction struct {
+	Offset int    `json:"offset"`
+	Name   string `json:"opname"`
+	Arg    *int   `json:"arg"` // null for opcodes without argument
+}
+
+func writeInstructions(out io.Writer, code *bytecode.Code) error {
+	var codes []listedCode
+	err := bytecode.WalkCodes(code, func(code *bytecode.Code) error {
+		list, err := bytecode.ListInstructions(code)
+		codes = append(codes, listedCode{code.QualName, namedInstructions(list)})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriter(out)
+	encoder := json.NewEncoder(buffered)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(map[string]any{"codes": codes}); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+func namedInstructions(list []bytecode.ListedInstruction) []listedInstruction {
+	named := make([]listedInstruction, len(list))
+	for i := range list {
+		named[i] = listedInstruction{Offset: list[i].Offset, Name: list[i].Opcode.String()}
+		if list[i].Opcode.HasArgument() {
+			named[i].Arg = &list[i].Arg
+		}
+	}
+	return named
+}
