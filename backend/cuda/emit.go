@@ -1,0 +1,192 @@
+// Package cuda prints kernels of the loop IR as CUDA C, compiles them with NVRTC, and says how to launch them.
+//
+// # How a kernel runs
+//
+// The launch passes one argument per buffer, one 64-bit integer per scalar, and the number of outer points, and starts
+// ceil(work/Items) blocks of Threads threads in one dimension.
+//
+// A pointwise kernel gives each thread one vector of 16 bytes, loaded and stored plainly: cache hints, grid-stride loops
+// and bulk copies measured 4 to 11 % slower on an H200. Whether pointers are aligned is often known at launch only; the
+// kernel looks, and falls back to single elements.
+//
+// A reduction gives each outer point a group of threads: part of a warp or a warp for short rows, a block for long ones,
+// or, when neighbouring outer points are neighbours in memory, threads that are apart. Rows that fit stay in registers
+// from one stage to the next.
+//
+// # Rounding
+//
+// Results equal those of PyTorch's CUDA kernels. The compiler's contraction of a multiplication and an addition into one
+// rounding stays on, because CUDA's own functions are built that way in PyTorch (eight double-precision ones differ
+// without it); multiplications of the loop IR are printed as intrinsics that are never contracted.
+package cuda
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/backend/loop"
+)
+
+// Options choose between forms of the code; the zero value is right for plain launches.
+type Options struct {
+	// DependentLaunch makes the kernel wait for the kernel before it in the stream, as a launch with the programmatic
+	// dependent launch attribute requires. Needs sm_90 or later.
+	DependentLaunch bool
+}
+
+// Source is a kernel as CUDA C and how to launch it.
+type Source struct {
+	Symbol  string // name of the function
+	Text    string // the translation unit; needs no header
+	Threads int    // per block
+	Items   int    // outer points per block
+	Shared  int    // bytes of dynamic shared memory
+}
+
+// Emit prints kernel as CUDA C. It fails when the kernel breaks a rule of the loop IR or needs more shared memory than
+// a block has.
+func Emit(kernel *loop.Kernel, options Options) (Source, error) {
+	if err := kernel.Verify(); err != nil {
+		return Source{}, err
+	}
+	n := newNest(kernel)
+	e := &emitter{nest: n, schedule: n.schedule(), options: options, helpers: map[string]bool{"types": true},
+		names: map[loop.Value]string{}, places: map[int]string{}}
+	if bytes := e.sharedBytes(); bytes > maximumShared {
+		return Source{}, errors.Newf("kernel %s needs %d bytes of shared memory of %d", kernel.Name, bytes, maximumShared)
+	}
+	text := e.kernel()
+	return Source{
+		Symbol: e.symbol(), Text: declarations(e.helpers) + text,
+		Threads: e.schedule.threads, Items: e.schedule.items(kernel.Pointwise()),
+	}, nil
+}
+
+const maximumShared = 48 << 10 // static shared memory of a block, on every architecture
+
+// emitter prints one kernel.
+type emitter struct {
+	nest     *nest
+	schedule schedule
+	options  Options
+	helpers  map[string]bool // used so far
+	text     strings.Builder
+	depth    int
+	places   map[int]string            // expressions of the positions along dimensions, where they are declared
+	names    map[loop.Value]string     // expressions of values that are not variables of their own
+	resident map[loop.Value]loop.Value // loads kept in registers between stages, to the load that fills them
+}
+
+// line prints one line at the present depth.
+func (e *emitter) line(format string, arguments ...any) {
+	if format != "" && !strings.HasPrefix(format, "#") {
+		e.text.WriteString(strings.Repeat("    ", e.depth))
+	}
+	fmt.Fprintf(&e.text, format+"\n", arguments...)
+}
+
+// block prints a header and, in braces, what body prints.
+func (e *emitter) block(header string, body func()) {
+	e.line("%s", strings.TrimSpace(header+" {"))
+	e.depth++
+	body()
+	e.depth--
+	e.line("}")
+}
+
+// choice prints an if statement with an else part.
+func (e *emitter) choice(condition string, then, otherwise func()) {
+	e.line("if (%s) {", condition)
+	e.depth++
+	then()
+	e.depth--
+	e.block("} else", otherwise)
+}
+
+// unrolled prints a loop over lanes 0…count-1 that the compiler unrolls; for one lane just the body.
+func (e *emitter) unrolled(variable string, count int, body func()) {
+	e.line("#pragma unroll")
+	e.block(fmt.Sprintf("for (u32 %s = 0; %s < %d; ++%s)", variable, variable, count, variable), body)
+}
+
+func (e *emitter) symbol() string { return "fusee_" + e.nest.kernel.Name }
+
+// index is the type of positions and offsets.
+func (e *emitter) index() string {
+	if e.schedule.narrow {
+		return "i32"
+	}
+	return "i64"
+}
+
+func (e *emitter) kernel() string {
+	e.line(`extern "C" __global__ void __launch_bounds__(%d)`, e.schedule.threads)
+	e.block(fmt.Sprintf("%s(\n    %s)", e.symbol(), strings.Join(e.parameters(), ",\n    ")), func() {
+		if e.options.DependentLaunch {
+			e.line(`asm volatile("griddepcontrol.wait;" ::: "memory");`)
+		}
+		if e.nest.kernel.Pointwise() {
+			e.pointwise()
+		} else {
+			e.rows()
+		}
+	})
+	return e.text.String()
+}
+
+// parameters declares the arguments. Written buffers overlap no other, so all pointers may be declared restrict.
+func (e *emitter) parameters() []string {
+	var result []string
+	for i, buffer := range e.nest.kernel.Buffers {
+		qualifier := ""
+		if buffer.Mode == loop.Read {
+			qualifier = "const "
+		}
+		result = append(result, fmt.Sprintf("%s%s *__restrict__ %s", qualifier, memoryName(buffer.Type), e.bufferName(i)))
+		e.useType(buffer.Type)
+	}
+	for i := range e.nest.kernel.Scalars {
+		result = append(result, "const i64 "+scalarName(i))
+	}
+	return append(result, "const i64 work")
+}
+
+func (e *emitter) useType(t loop.Type) {
+	if t.Is(loop.ClassStorage) {
+		e.helpers[t.String()] = true
+	}
+}
+
+// bufferName makes the buffer's name an identifier; its number keeps it apart from all others.
+func (e *emitter) bufferName(buffer int) string {
+	letters := []byte(e.nest.kernel.Buffers[buffer].Name)
+	for i, letter := range letters {
+		plain := letter >= 'a' && letter <= 'z' || letter >= 'A' && letter <= 'Z' || letter == '_' || i > 0 && letter >= '0' && letter <= '9'
+		if !plain {
+			letters[i] = '_'
+		}
+	}
+	return fmt.Sprintf("%s_%d", letters, buffer)
+}
+
+// pointwise prints a kernel whose threads each take some neighbouring outer points.
+func (e *emitter) pointwise() {
+	var body []instruction
+	for _, s := range e.nest.stages {
+		body = append(body, s.body...)
+	}
+	position := fmt.Sprintf("(%s)blockIdx.x * %d + threadIdx.x", e.index(), e.schedule.threads)
+	if e.schedule.vector > 1 {
+		position = fmt.Sprintf("(%s) * %d", position, e.schedule.vector)
+	}
+	e.line("const %s i = %s;", e.index(), position)
+	e.line("if (i >= work)")
+	e.line("    return;")
+	strip := strip{
+		emitter: e, body: body, position: "i", limit: "work", sizes: e.nest.outer, width: e.schedule.vector,
+		ragged: ragged(e.nest.outer, e.schedule.vector),
+	}
+	strip.emit()
+}

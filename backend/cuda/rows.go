@@ -1,0 +1,182 @@
+package cuda
+
+import (
+	"fmt"
+
+	"fusee/backend/loop"
+)
+
+// rows prints a kernel in which a group of threads works at each outer point.
+func (e *emitter) rows() {
+	e.declareGroup()
+	e.coordinates("i", e.nest.outer, 0)
+	e.planResidents()
+	for index := range e.nest.stages {
+		s := &e.nest.stages[index]
+		e.line("")
+		if s.hasInner {
+			e.innerStage(s)
+		} else {
+			e.outerStage(s)
+		}
+		if e.needsBarrier(index) {
+			e.line("__syncthreads();")
+		}
+	}
+}
+
+// declareGroup says which outer point the thread works at (i), and which of the group's threads it is (rank). Threads
+// without a point of their own repeat the last one without storing, because all threads must meet at barriers.
+func (e *emitter) declareGroup() {
+	items := e.schedule.items(false)
+	item, rank := "blockIdx.x", "threadIdx.x"
+	switch {
+	case e.schedule.columns:
+		e.line("const u32 column = threadIdx.x %% %d;", items)
+		item, rank = fmt.Sprintf("(%s)blockIdx.x * %d + column", e.index(), items), fmt.Sprintf("threadIdx.x / %d", items)
+	case items > 1:
+		item = fmt.Sprintf("(%s)blockIdx.x * %d + threadIdx.x / %d", e.index(), items, e.schedule.group)
+		rank = fmt.Sprintf("threadIdx.x %% %d", e.schedule.group)
+	}
+	e.line("const u32 rank = %s;", rank)
+	if items == 1 {
+		e.line("const %s i = %s;", e.index(), item)
+		return
+	}
+	e.line("const %s item = %s;", e.index(), item)
+	e.line("const bool active = item < work;")
+	e.line("const %s i = active ? item : work - 1;", e.index())
+}
+
+// active returns the condition under which the thread may store, and the threads of a group that all compute the
+// same may store once.
+func (e *emitter) active(once bool) string {
+	condition := ""
+	if e.schedule.items(false) > 1 {
+		condition = "active"
+	}
+	if !once || e.schedule.group == 1 {
+		return condition
+	}
+	if condition != "" {
+		condition += " && "
+	}
+	return condition + "rank == 0"
+}
+
+// outerStage prints a stage that all threads of a group compute alike.
+func (e *emitter) outerStage(s *stage) {
+	for i := range s.body {
+		in := &s.body[i]
+		if condition := e.active(true); in.Op == loop.OpStore && condition != "" {
+			e.line("if (%s)", condition)
+			e.depth++
+			e.instruction(in)
+			e.depth--
+			continue
+		}
+		e.instruction(in)
+	}
+}
+
+// innerStage prints a stage whose inner points the threads of a group share.
+func (e *emitter) innerStage(s *stage) {
+	for i := range s.body {
+		if in := &s.body[i]; in.Op == loop.OpReduce {
+			e.declareAccumulator(in)
+		}
+	}
+	e.innerLoop(s)
+	e.combineGroup(s)
+}
+
+// declareAccumulator declares the thread's share of a reduction. Positional ones keep the best value and its position.
+func (e *emitter) declareAccumulator(in *instruction) {
+	t := e.typeOf(in.Args[0])
+	if in.Reduction.Positional() {
+		e.helpers["take"] = true
+		e.line("%s best%d = %s;", typeName(t), in.value, identity(in.Reduction, t))
+		e.line("i64 v%d = -1;", in.value)
+		return
+	}
+	e.line("%s v%d = %s;", typeName(in.Type), in.value, identity(in.Reduction, t))
+}
+
+// accumulate merges the value at a point into the thread's share.
+func (e *emitter) accumulate(in *instruction, point string) {
+	value, name := e.value(in.Args[0]), fmt.Sprintf("v%d", in.value)
+	if in.Reduction.Positional() {
+		e.line("%s;", e.take(in, value, point))
+		return
+	}
+	e.line("%s", e.combine(in.Reduction, in.Type, name, value))
+}
+
+func (e *emitter) take(in *instruction, value, position string) string {
+	return fmt.Sprintf("take<%t>(best%d, v%d, %s, %s)", in.Reduction == loop.ArgMaximum, in.value, in.value, value, position)
+}
+
+// innerLoop prints the loop over a stage's inner points.
+func (e *emitter) innerLoop(s *stage) {
+	width, stride := e.schedule.vector, e.schedule.group*e.schedule.vector
+	points := product(s.inner)
+	strip := strip{
+		emitter: e, body: s.body, position: "j", limit: points.C(), sizes: s.inner, base: len(e.nest.outer), width: width,
+		ragged: ragged(s.inner, width), store: e.active(false),
+	}
+	if steps, ok := e.unrolledSteps(s); ok {
+		strip.check = s.points%int64(stride) != 0
+		e.unrolled("step", steps, func() {
+			e.line("const %s j = (step * %d + rank)%s;", e.index(), e.schedule.group, times(width))
+			strip.emitChecked()
+		})
+		return
+	}
+	e.line("#pragma unroll %d", e.unrollFactor(s))
+	e.block(fmt.Sprintf("for (%s j = rank%s; j < %s; j += %d)", e.index(), times(width), strip.limit, stride), strip.emit)
+}
+
+func times(width int) string {
+	if width == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" * %d", width)
+}
+
+// unrollFactor returns how many steps of a loop have their loads in flight together.
+func (e *emitter) unrollFactor(s *stage) int {
+	loads, narrowest := 0, 8
+	for _, in := range s.accesses() {
+		if in.Op == loop.OpLoad {
+			loads++
+			narrowest = min(narrowest, in.Type.Bytes())
+		}
+	}
+	bytes := flightBytes
+	if narrowest < 4 {
+		bytes /= 2
+	}
+	return min(max(bytes/(max(loads, 1)*narrowest*e.schedule.vector), 1), 8)
+}
+
+// unrolledSteps returns how many steps each thread takes when rows are short enough to be kept in registers.
+func (e *emitter) unrolledSteps(s *stage) (int, bool) {
+	if s.dynamic || len(e.resident) == 0 {
+		return 0, false
+	}
+	stride := int64(e.schedule.group * e.schedule.vector)
+	return int((s.points + stride - 1) / stride), true
+}
+
+// needsBarrier reports whether a stage must end before the next one starts: where one of them stores what others read.
+func (e *emitter) needsBarrier(index int) bool {
+	if index == len(e.nest.stages)-1 || e.schedule.group == 1 {
+		return false
+	}
+	for _, buffer := range e.nest.kernel.Buffers {
+		if buffer.Mode == loop.ReadWrite {
+			return true
+		}
+	}
+	return false
+}

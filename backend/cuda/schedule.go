@@ -1,0 +1,237 @@
+package cuda
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Choices measured on an H200; see RATIONALE in the package comment.
+const (
+	vectorBytes       = 16  // the widest plain load
+	pointwiseThreads  = 256 // per block
+	warp              = 32
+	groupThreads      = 128  // per block, where a warp or less reduces a row
+	smallBlock        = 256  // threads of a row of up to smallBlock*4 vectors
+	largeBlock        = 512  // threads of a longer row
+	flightBytes       = 64   // loads in flight per thread of a reduction; half for 2-byte elements
+	residentRegisters = 32   // 32-bit registers per thread that may hold a row between stages
+	columnsPerBlock   = 32   // outer points side by side when inner points are far apart
+	columnRows        = 16   // at most so many inner points of a column at once
+	longColumn        = 1024 // inner points from which all columnRows are used
+)
+
+// schedule says how the points of a nest are laid out over threads.
+//
+// Threads form groups; a group has one outer point and its threads share the inner points. In the row layout a group's
+// threads are neighbours (thread = column*group + rank), so that they read neighbouring inner points; in the column layout
+// they are apart (thread = rank*columns + column), so that neighbouring threads read neighbouring outer points.
+type schedule struct {
+	threads int  // per block
+	group   int  // threads per outer point
+	columns bool // column layout
+	vector  int  // neighbouring elements per thread: outer points of pointwise nests, inner points otherwise
+	narrow  bool // 32-bit indices suffice
+}
+
+// items is the number of outer points per block.
+func (s schedule) items(pointwise bool) int {
+	if pointwise {
+		return s.threads * s.vector
+	}
+	return s.threads / s.group
+}
+
+func (n *nest) schedule() schedule {
+	s := schedule{vector: 1, narrow: n.narrow()}
+	if n.kernel.Pointwise() {
+		s.threads, s.group, s.vector = pointwiseThreads, 1, n.pointwiseVector()
+		return s
+	}
+	if n.prefersColumns() {
+		return n.columnSchedule(s)
+	}
+	return n.rowSchedule(s)
+}
+
+// longest returns the largest number of inner points of any stage; unknown sizes count as many.
+func (n *nest) longest() int64 {
+	longest := int64(1)
+	for _, s := range n.stages {
+		if s.dynamic {
+			return math.MaxInt32
+		}
+		longest = max(longest, s.points)
+	}
+	return longest
+}
+
+func (n *nest) rowSchedule(s schedule) schedule {
+	s.vector = n.innerVector()
+	vectors := (n.longest() + int64(s.vector) - 1) / int64(s.vector)
+	switch {
+	case vectors <= 4*warp:
+		s.threads, s.group = groupThreads, min(powerOfTwo(vectors), warp)
+	case vectors <= 4*smallBlock:
+		s.threads, s.group = smallBlock, smallBlock
+	default:
+		s.threads, s.group = largeBlock, largeBlock
+	}
+	return s
+}
+
+func (n *nest) columnSchedule(s schedule) schedule {
+	s.columns, s.group = true, 1
+	s.threads = groupThreads
+	if longest := n.longest(); longest >= longColumn {
+		s.group = columnRows
+	} else if longest >= warp {
+		s.group = columnRows / 4
+	}
+	if s.group > 1 {
+		s.threads = s.group * columnsPerBlock
+	}
+	return s
+}
+
+// powerOfTwo returns the smallest power of two that is not below value.
+func powerOfTwo(value int64) int { return 1 << bits.Len64(uint64(max(value, 1)-1)) }
+
+// prefersColumns reports whether more inner accesses are dense along the last outer dimension than along the last inner one.
+func (n *nest) prefersColumns() bool {
+	if len(n.outer) == 0 {
+		return false
+	}
+	columns, rows := 0, 0
+	for _, in := range n.innerAccesses() {
+		last, outer := in.strides[len(in.strides)-1], in.strides[len(n.outer)-1]
+		switch {
+		case last.is(1):
+			rows++
+		case outer.is(1):
+			columns++
+		}
+	}
+	return columns > rows
+}
+
+// innerAccesses returns the loads and stores of stages with inner points.
+func (n *nest) innerAccesses() []*instruction {
+	var result []*instruction
+	for i := range n.stages {
+		if n.stages[i].hasInner {
+			result = append(result, n.stages[i].accesses()...)
+		}
+	}
+	return result
+}
+
+func (s *stage) accesses() []*instruction {
+	var result []*instruction
+	for _, in := range s.users() {
+		if in.strides != nil {
+			result = append(result, in)
+		}
+	}
+	return result
+}
+
+// pointwiseVector returns how many neighbouring outer points a thread takes.
+func (n *nest) pointwiseVector() int {
+	if len(n.outer) == 0 || n.outer[len(n.outer)-1].is(1) {
+		return 1
+	}
+	var accesses []*instruction
+	for i := range n.stages {
+		accesses = append(accesses, n.stages[i].accesses()...)
+	}
+	return widest(accesses, len(n.outer)-1, n.outer)
+}
+
+// innerVector returns how many neighbouring inner points a thread takes; one number for all stages.
+func (n *nest) innerVector() int {
+	width := math.MaxInt
+	for i := range n.stages {
+		if s := &n.stages[i]; s.hasInner {
+			width = min(width, widest(s.accesses(), len(n.outer)+len(s.inner)-1, s.inner))
+		}
+	}
+	return width
+}
+
+// widest returns the largest power of two so that vectors of so many elements along dimension stay within vectorBytes,
+// and never straddle two rows of sizes or start off their alignment by what is known now.
+func widest(accesses []*instruction, dimension int, sizes []extent) int {
+	largest := 0
+	for _, in := range accesses {
+		if in.strides[dimension].is(1) {
+			largest = max(largest, in.Type.Bytes())
+		}
+	}
+	if largest == 0 {
+		return 1
+	}
+	width := vectorBytes / largest
+	for width > 1 && !fits(accesses, dimension, sizes, int64(width)) {
+		width /= 2
+	}
+	return width
+}
+
+func fits(accesses []*instruction, dimension int, sizes []extent, width int64) bool {
+	row := sizes[len(sizes)-1]
+	if size, known := row.static(); known && (size < width || len(sizes) > 1 && size%width != 0) {
+		return false
+	}
+	for _, in := range accesses {
+		if in.strides[dimension].is(1) && !startsAligned(in, dimension, width) {
+			return false
+		}
+	}
+	return true
+}
+
+// startsAligned reports whether rows of the access can start at multiples of width; what scalar arguments decide is
+// checked at run time.
+func startsAligned(in *instruction, dimension int, width int64) bool {
+	if offset, known := in.offset.static(); known && offset%width != 0 {
+		return false
+	}
+	for d, stride := range in.strides {
+		if value, known := stride.static(); known && d != dimension && value%width != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow reports whether every index fits 31 bits, with room for the excess of the last block.
+func (n *nest) narrow() bool {
+	const limit = math.MaxInt32 - 1<<16
+	if work, known := product(n.outer).static(); !known || work > limit {
+		return false
+	}
+	for i := range n.stages {
+		if n.stages[i].dynamic || n.stages[i].points > limit {
+			return false
+		}
+		for _, in := range n.stages[i].accesses() {
+			if !reachesAtMost(in, append(append([]extent{}, n.outer...), n.stages[i].inner...), limit) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// reachesAtMost reports whether the access stays within elements -limit…limit of its buffer, by static numbers.
+func reachesAtMost(in *instruction, sizes []extent, limit int64) bool {
+	offset, known := in.offset.static()
+	reach := float64(magnitude(offset))
+	for d, stride := range in.strides {
+		size, sizeKnown := sizes[d].static()
+		step, stepKnown := stride.static()
+		known = known && sizeKnown && stepKnown
+		reach += float64(max(size-1, 0)) * math.Abs(float64(step))
+	}
+	return known && reach <= float64(limit)
+}

@@ -1,0 +1,182 @@
+/*
+kernel softmax_dynamic scalars 2 {
+  buffer 0: read f32 align 4 x
+  buffer 1: write f32 align 4 out
+  outer [$0]
+  stage [$1] {
+    %0 = load f32 b0[$1*i0 + j0]
+    %1 = cast f32 %0
+    %2 = reduce f32 maximum %1
+  }
+  stage [$1] {
+    %3 = load f32 b0[$1*i0 + j0]
+    %4 = cast f32 %3
+    %5 = subtract f32 %4 %2
+    %6 = exp f32 %5
+    %7 = reduce f32 sum %6
+  }
+  stage [$1] {
+    %8 = load f32 b0[$1*i0 + j0]
+    %9 = cast f32 %8
+    %10 = subtract f32 %9 %2
+    %11 = exp f32 %10
+    %12 = divide f32 %11 %7
+    %13 = cast f32 %12
+    store f32 b1[$1*i0 + j0] %13
+  }
+}
+*/
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+template <typename T, int width> struct alignas(sizeof(T) * width) Vector { T at[width]; };
+template <typename T, int width> __device__ __forceinline__ Vector<T, width> load(const T *from)
+{
+    return *reinterpret_cast<const Vector<T, width> *>(from);
+}
+template <typename T, int width> __device__ __forceinline__ void store(T *to, const Vector<T, width> &values)
+{
+    *reinterpret_cast<Vector<T, width> *>(to) = values;
+}
+
+__device__ __forceinline__ float maximum(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
+__device__ __forceinline__ double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
+
+extern "C" __global__ void __launch_bounds__(512)
+fusee_softmax_dynamic(
+    const float *__restrict__ x_0,
+    float *__restrict__ out_1,
+    const i64 n0,
+    const i64 n1,
+    const i64 work) {
+    const u32 rank = threadIdx.x;
+    const i64 i = blockIdx.x;
+
+    float v2 = __uint_as_float(0xff800000u);
+#pragma unroll 4
+    for (i64 j = rank * 4; j < n1; j += 2048) {
+        const bool whole = j + 4 <= n1 && (u64)x_0 % 16 == 0 && n1 % 4 == 0;
+        Vector<float, 4> v0 = {};
+        if (whole) {
+            v0 = load<float, 4>(x_0 + i * n1 + j);
+        } else {
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                const i64 at = j + lane;
+                if (at < n1) {
+                    v0.at[lane] = x_0[i * n1 + at];
+                }
+            }
+        }
+#pragma unroll
+        for (u32 lane = 0; lane < 4; ++lane) {
+            if (j + lane < n1) {
+                const float v1 = v0.at[lane];
+                v2 = maximum(v2, v1);
+            }
+        }
+    }
+#pragma unroll
+    for (u32 distance = 16; distance > 0; distance /= 2) {
+        const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+        v2 = maximum(v2, other2);
+    }
+    __shared__ float v2_of_warp[16];
+    if (threadIdx.x % 32 == 0) {
+        v2_of_warp[threadIdx.x / 32] = v2;
+    }
+    __syncthreads();
+    v2 = v2_of_warp[threadIdx.x % 16];
+#pragma unroll
+    for (u32 distance = 8; distance > 0; distance /= 2) {
+        const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+        v2 = maximum(v2, other2);
+    }
+
+    float v7 = 0.0f;
+#pragma unroll 4
+    for (i64 j = rank * 4; j < n1; j += 2048) {
+        const bool whole = j + 4 <= n1 && (u64)x_0 % 16 == 0 && n1 % 4 == 0;
+        Vector<float, 4> v3 = {};
+        if (whole) {
+            v3 = load<float, 4>(x_0 + i * n1 + j);
+        } else {
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                const i64 at = j + lane;
+                if (at < n1) {
+                    v3.at[lane] = x_0[i * n1 + at];
+                }
+            }
+        }
+#pragma unroll
+        for (u32 lane = 0; lane < 4; ++lane) {
+            if (j + lane < n1) {
+                const float v4 = v3.at[lane];
+                const float v5 = v4 - v2;
+                const float v6 = expf(v5);
+                v7 = v7 + v6;
+            }
+        }
+    }
+#pragma unroll
+    for (u32 distance = 16; distance > 0; distance /= 2) {
+        const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
+        v7 = v7 + other7;
+    }
+    __shared__ float v7_of_warp[16];
+    if (threadIdx.x % 32 == 0) {
+        v7_of_warp[threadIdx.x / 32] = v7;
+    }
+    __syncthreads();
+    v7 = v7_of_warp[threadIdx.x % 16];
+#pragma unroll
+    for (u32 distance = 8; distance > 0; distance /= 2) {
+        const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
+        v7 = v7 + other7;
+    }
+
+#pragma unroll 4
+    for (i64 j = rank * 4; j < n1; j += 2048) {
+        const bool whole = j + 4 <= n1 && (u64)x_0 % 16 == 0 && n1 % 4 == 0 && (u64)out_1 % 16 == 0;
+        Vector<float, 4> v8 = {};
+        if (whole) {
+            v8 = load<float, 4>(x_0 + i * n1 + j);
+        } else {
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                const i64 at = j + lane;
+                if (at < n1) {
+                    v8.at[lane] = x_0[i * n1 + at];
+                }
+            }
+        }
+        Vector<float, 4> v14;
+#pragma unroll
+        for (u32 lane = 0; lane < 4; ++lane) {
+            const float v9 = v8.at[lane];
+            const float v10 = v9 - v2;
+            const float v11 = expf(v10);
+            const float v12 = v11 / v7;
+            const float v13 = v12;
+            v14.at[lane] = v13;
+        }
+        if (whole) {
+            store(out_1 + i * n1 + j, v14);
+        } else {
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                const i64 at = j + lane;
+                if (at < n1) {
+                    out_1[i * n1 + at] = v14.at[lane];
+                }
+            }
+        }
+    }
+}
