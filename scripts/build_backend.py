@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from go_toolchain import go_requirement
 from setuptools import build_meta
 from setuptools.build_meta import (
     build_editable,
@@ -14,6 +13,8 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+
+from go_toolchain import go_requirement
 
 __all__ = [
     "build_editable",

@@ -1,4 +1,4 @@
-"""Which Go toolchain builds fusee: the one on PATH, or a package that brings one. Run as a program, prints that package."""
+"""The Go toolchain that builds fusee: the one on PATH, or a package that brings one, printed by running this file."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ type Cache struct {
 // Open returns the cache in a folder, which is made where there is none, holding at most limit bytes. A folder that
 // cannot be written, that belongs to somebody else or that others may write is an error: its content is run as code.
 func Open(folder string, limit int64) (*Cache, error) {
-	if err := os.MkdirAll(filepath.Join(folder, entryFolder), 0o700); err != nil {
-		return nil, errors.WithHint(errors.Wrap(err, "no disk cache"), "set FUSEE_CACHE_DIR to a folder that can be written")
-	}
 	for _, path := range []string{folder, filepath.Join(folder, entryFolder)} {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return nil, errors.WithHint(errors.Wrap(err, "no disk cache"), "set FUSEE_CACHE_DIR to a folder that can be written")
+		}
 		if err := private(path); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func private(folder string) error {
 		return nil
 	}
 	err = errors.Newf("the cache folder %s can be written by other users", folder)
-	return errors.WithHint(err, "run `chmod 700` on it, or set FUSEE_CACHE_DIR to a folder of your own")
+	return errors.WithHint(err, "set FUSEE_CACHE_DIR to a folder of your own that nobody else can write")
 }
 
 // path returns the file of an entry. The first byte of the hash is a folder, so that none gets very long.
