@@ -25,10 +25,12 @@ class FuseeWarning(UserWarning):
 class HostFailure(Exception):
     """Internal: this compile cannot be finished and the call runs as plain Python.
 
-    ``cause`` names the kind of failure; one warning is given for each cause.
+    ``cause`` names the kind of failure; one warning is given for each cause. After a ``lasting`` one the function is
+    not tried again, as it would fail again.
     """
 
-    def __init__(self, cause: str, message: str) -> None:
+    def __init__(self, cause: str, message: str, lasting: bool = False) -> None:
         super().__init__(message)
         self.cause = cause
         self.message = message
+        self.lasting = lasting

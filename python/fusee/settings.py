@@ -33,11 +33,15 @@ TABLE: tuple[Setting, ...] = (
     Setting("compiler", str, "", "FUSEE_COMPILER", "Path of the compiler; empty: the one in the package, then PATH."),
     Setting("timeout", float, 60.0, "FUSEE_TIMEOUT", "Seconds one compile may take before it is given up."),
     Setting("cache", bool, True, "FUSEE_CACHE", "Keep compiled kernels on disk."),
-    Setting("cache_dir", str, "", "FUSEE_CACHE_DIR", "Folder of the disk cache; empty: fusee in the user's cache folder."),
+    Setting(
+        "cache_dir", str, "", "FUSEE_CACHE_DIR", "Folder of the disk cache; empty: fusee in the user's cache folder."
+    ),
     Setting("cache_size", int, 1024, "FUSEE_CACHE_SIZE", "Limit of the disk cache in MiB."),
     Setting("record", str, "", "FUSEE_RECORD", "Folder that gets one trace file for each compile; empty: none."),
     Setting("logs", str, "", "FUSEE_LOGS", "What to log, in the grammar of TORCH_LOGS."),
-    Setting("entry_limit", int, 8, "FUSEE_ENTRY_LIMIT", "Entries kept for one code object before it runs as plain Python."),
+    Setting(
+        "entry_limit", int, 8, "FUSEE_ENTRY_LIMIT", "Entries kept for one code object before it runs as plain Python."
+    ),
     Setting("explain_out", str, "", "FUSEE_EXPLAIN_OUT", "File that gets one JSON line for each compile; empty: none."),
     Setting("threads", int, 0, "FUSEE_THREADS", "Threads of CPU kernels; 0: as many as torch uses."),
     Setting("verify", bool, False, "FUSEE_VERIFY", "Let the compiler check its own representation after each pass."),
@@ -97,7 +101,9 @@ def _convert(row: Setting, value: Any) -> Value:
 @lru_cache(maxsize=1)
 def environment() -> Mapping[str, Value]:
     """Each setting's value from the environment or its default."""
-    return {row.name: parse(row, os.environ[row.variable]) if row.variable in os.environ else row.default for row in TABLE}
+    return {
+        row.name: parse(row, os.environ[row.variable]) if row.variable in os.environ else row.default for row in TABLE
+    }
 
 
 def get(name: str, options: Mapping[str, Value] | None = None) -> Value:

@@ -7,6 +7,7 @@ interrupted in the middle of a compile, or when this process is a forked child o
 from __future__ import annotations
 
 import atexit
+import contextlib
 import marshal
 import os
 import shutil
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,7 +59,7 @@ def binary(options: Mapping[str, settings.Value]) -> str:
     packaged = Path(__file__).parent.parent / "bin" / "fusee"
     found = chosen or (str(packaged) if packaged.is_file() else shutil.which("fusee"))
     if not found:
-        raise HostFailure("missing", "the compiler's binary is neither in the package nor on PATH; try `fusee doctor`")
+        raise HostFailure("missing", "the compiler is neither in the package nor on PATH; try `fusee doctor`", True)
     return found
 
 
@@ -68,14 +69,16 @@ class Child:
     def __init__(self, hello: Mapping[str, Any], options: Mapping[str, settings.Value], timeout: float) -> None:
         self.owner = os.getpid()
         self.prologue = Tape()
-        self._stderr: IO[bytes] | None = None if settings.text("logs", options) else tempfile.TemporaryFile()
+        self._stderr = None if settings.text("logs", options) else _scratch_file()
         ours, theirs = socket.socketpair()
         self._socket = ours
         try:
             self._process = self._spawn(binary(options), theirs)
-        except OSError as error:
-            ours.close()
-            raise HostFailure("spawn", f"the compiler could not be started: {error}") from error
+        except BaseException as error:
+            self._close_files()
+            if isinstance(error, OSError):
+                raise HostFailure("spawn", f"the compiler could not be started: {error}", lasting=True) from error
+            raise
         finally:
             theirs.close()
         self._greet(hello, timeout)
@@ -167,11 +170,14 @@ class Child:
 
     def close(self) -> None:
         """Close the connection, after which the child ends by itself."""
+        self._close_files()
+        if self.owner != os.getpid():
+            self._process.returncode = 0  # the parent's child: this process must neither wait for it nor warn
+
+    def _close_files(self) -> None:
         self._socket.close()
         if self._stderr is not None:
             self._stderr.close()
-        if self.owner != os.getpid():
-            self._process.returncode = 0  # the parent's child: this process must neither wait for it nor warn
 
     def kill(self) -> None:
         """End the child now and reap it."""
@@ -188,31 +194,43 @@ class Connection:
         self._hello = hello
         self._child: Child | None = None
         self._busy = threading.RLock()
-        self._talking = False
 
-    def converse(self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None) -> Message:
+    def converse(
+        self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None
+    ) -> Message:
         """Send ``request``, answer every question, and return the ``done`` or ``failed`` message.
 
         Raises HostFailure whenever the child did not get there; after that, and after any other exception
         (an interrupt for one), the child is replaced, as it may still be in the middle of the conversation.
         """
         deadline = time.monotonic() + settings.number("timeout", options)
-        if not self._busy.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
-            raise HostFailure("timeout", "another thread's compile did not end in time")
+        with self.turn(options) as got_turn:
+            if not got_turn:
+                raise HostFailure("timeout", "another thread's compile did not end in time")
+            try:
+                return self._talk(request, answer, options, tape, deadline)
+            except BaseException:
+                self.stop()
+                raise
+
+    @contextlib.contextmanager
+    def turn(self, options: Mapping[str, settings.Value]) -> Iterator[bool]:
+        """Wait for other threads' compiles, at most as long as one may take; whether the turn came."""
+        busy = self._busy
+        got_turn = busy.acquire(timeout=settings.number("timeout", options))
         try:
-            if self._talking:
-                raise HostFailure("nested", "a compile was asked for while answering the compiler")
-            self._talking = True
-            return self._talk(request, answer, options, tape, deadline)
-        except BaseException:
-            self.stop()
-            raise
+            yield got_turn
         finally:
-            self._talking = False
-            self._busy.release()
+            if got_turn:
+                busy.release()
 
     def _talk(
-        self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None, deadline: float
+        self,
+        request: Message,
+        answer: Answer,
+        options: Mapping[str, settings.Value],
+        tape: Tape | None,
+        deadline: float,
     ) -> Message:
         child = self._fit(options, deadline)
         if tape is not None:
@@ -248,10 +266,13 @@ class Connection:
     def forget(self) -> None:
         """In a forked child: drop the parent's compiler and any lock another thread held at the fork."""
         self._busy = threading.RLock()
-        self._talking = False
         child, self._child = self._child, None
         if child is not None:
             child.close()
+
+
+def _scratch_file() -> IO[bytes]:
+    return tempfile.TemporaryFile()
 
 
 def _library(package: str, *names: str) -> str:
@@ -278,18 +299,18 @@ def hello() -> dict[str, Any]:
         "llvm": _library("llvmlite", "binding/libllvmlite.so"),
         "nvrtc": _library("nvidia", "cu*/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*"),
         "nvjitlink": _library("nvidia", "cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"),
-        "cuda_arch": _architecture(),
+        "cuda_arch": architecture(),
         "cpu_threads": int(settings.number("threads")) or torch.get_num_threads(),
         "cache_dir": cache_folder(),
         "settings": dict(settings.environment()),
     }
 
 
-def _architecture() -> str:
+def architecture() -> str:
     """The GPU's architecture once CUDA is in use; asking earlier would initialise it, which a fork does not survive."""
     import torch
 
-    if not torch.cuda.is_initialized():
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return ""
     major, minor = torch.cuda.get_device_capability()
     return f"sm_{major}{minor}"

@@ -142,9 +142,10 @@ def _write_dict(writing: _Writing, value: dict[Any, Any]) -> Any:
 
 
 def _dict_items(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
-    if slots.is_a(value, collections.OrderedDict):
-        return [(key, dict.__getitem__(value, key)) for key in collections.OrderedDict.keys(value)]
-    return list(dict.items(value))
+    if not slots.is_a(value, collections.OrderedDict):
+        return list(dict.items(value))
+    ordered: Any = collections.OrderedDict
+    return [(key, dict.__getitem__(value, key)) for key in ordered.keys(value)]
 
 
 def _is_namespace(value: dict[Any, Any]) -> bool:
@@ -184,7 +185,7 @@ def _write_function(writing: _Writing, value: Any) -> dict[str, Any]:
 def _globals_read(writing: _Writing, function: types.FunctionType) -> tuple[dict[str, Reference], set[str]]:
     found: dict[str, Reference] = {}
     from_builtins: set[str] = set()
-    namespace, fallback = function.__globals__, function.__builtins__  # type: ignore[attr-defined]
+    namespace, fallback = function.__globals__, slots.builtins_of(function)
     for name in _code_names(function.__code__):
         if name in namespace:
             found[name] = writing.mention(namespace[name])

@@ -5,8 +5,11 @@ The first fake operation of a process imports sympy (seconds), so the compiler a
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,7 +52,7 @@ class _Recorder(TorchDispatchMode):
     """Writes down the aten operations that run, as a node list of section 5."""
 
     def __init__(self, answers: Answers, inputs: list[torch.Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._answers = answers
         self._places: dict[int, Any] = {id(tensor): ("i", place) for place, tensor in enumerate(inputs)}
         self._alive: list[Any] = list(inputs)
@@ -57,6 +60,8 @@ class _Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if function.namespace == "prim":
+            return function(*args, **kwargs)  # reads a property; computes nothing
         written = [self.write(value) for value in args], {name: self.write(value) for name, value in kwargs.items()}
         result = function(*args, **kwargs)
         several = isinstance(result, (tuple, list))
@@ -84,7 +89,18 @@ class _Recorder(TorchDispatchMode):
 def _metadata(tensor: torch.Tensor) -> Metadata:
     """Metadata of a fake tensor, which stands for a plain one."""
     dtype, device, sizes, strides, offset, requires_grad, flags = tensors.metadata(tensor)
-    return dtype, device, sizes, strides, offset, requires_grad, flags & ~tensors.UNUSUAL
+    return dtype, device, sizes, strides, offset, requires_grad, flags & ~(tensors.UNUSUAL | tensors.DECORATED)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Fake operations log every exception, though here the program gets to see it."""
+    logger = logging.getLogger(fake_tensor.__name__)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 @functools.lru_cache(maxsize=1)
@@ -103,7 +119,9 @@ class TensorCall:
     def run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
         """The outcome: structure and expansion, the exception it raises, or why it cannot be told."""
         try:
-            return self._run(function, arguments, keywords), self._answers.table.describe(self._mentioned)
+            with _quiet():
+                outcome = self._run(function, arguments, keywords)
+            return outcome, self._answers.table.describe(self._mentioned)
         except (Unfakeable, *_UNSUPPORTED) as error:
             return ("unsupported", f"{type(error).__name__}: {error}".partition("\n")[0]), []
         except Exception as error:  # the program would see this exception
@@ -191,7 +209,7 @@ def _fake_tensor(metadata: Metadata) -> torch.Tensor:
     with torch.inference_mode(bool(flags & tensors.INFERENCE)):
         if requires_grad and not flags & tensors.LEAF:
             with torch.enable_grad():
-                return _Computed.apply(torch.empty(1, requires_grad=True), make)  # type: ignore[no-any-return, no-untyped-call]
+                return _Computed.apply(torch.empty(1, requires_grad=True), make)  # type: ignore[no-any-return]
         return make().requires_grad_(requires_grad)
 
 

@@ -94,7 +94,17 @@ def torch_functions() -> dict[int, str]:
 
 
 _NOT_OPERATORS = frozenset(
-    {"compile", "set_default_dtype", "set_default_device", "manual_seed", "seed", "save", "load", "is_tensor", "typename"}
+    {
+        "compile",
+        "set_default_dtype",
+        "set_default_device",
+        "manual_seed",
+        "seed",
+        "save",
+        "load",
+        "is_tensor",
+        "typename",
+    }
     | {"set_grad_enabled", "is_storage", "set_printoptions", "use_deterministic_algorithms", "cond", "while_loop"}
     | {"handle_torch_function", "has_torch_function", "boolean_dispatch", "assert_int_or_pair", "vmap", "get_device"}
 )
@@ -104,7 +114,13 @@ def _is_operator(value: Any, name: str) -> bool:
     if type(value) is not types.FunctionType or name in _NOT_OPERATORS:
         return False
     module = value.__module__ or ""
-    return module in ("torch.nn.functional", "torch.functional", "torch._jit_internal", "torch._torch_docs", "torch._lobpcg")
+    return module in (
+        "torch.nn.functional",
+        "torch.functional",
+        "torch._jit_internal",
+        "torch._torch_docs",
+        "torch._lobpcg",
+    )
 
 
 @lru_cache(maxsize=4096)

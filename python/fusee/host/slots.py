@@ -9,6 +9,7 @@ _get_mro = type.__dict__["__mro__"].__get__
 _get_class_dict = type.__dict__["__dict__"].__get__
 _get_qualname = type.__dict__["__qualname__"].__get__
 _get_flags = type.__dict__["__flags__"].__get__
+_get_builtins = types.FunctionType.__dict__["__builtins__"].__get__
 _get_dict_offset = type.__dict__["__dictoffset__"].__get__
 
 ABSENT = object()
@@ -62,6 +63,11 @@ def lookup(cls: type, name: str) -> tuple[type, Any] | None:
 def is_a(value: object, cls: type) -> bool:
     """``isinstance`` by the real type alone."""
     return cls in mro(type(value))
+
+
+def builtins_of(function: types.FunctionType) -> dict[str, Any]:
+    """The dict of builtins that a function's code falls back to after its globals."""
+    return _get_builtins(function)  # type: ignore[no-any-return]
 
 
 def instance_dict(value: object) -> dict[str, Any] | None:

@@ -83,8 +83,8 @@ class TensorReader:
         return 0 if data[6] & (UNUSUAL | INFERENCE) else int(tensor._version)
 
 
-def dispatch_keys(tensor: torch.Tensor) -> int:
-    """The tensor's dispatch key set as the bits the shim compares."""
+def tensor_class() -> type:
+    """``torch.Tensor``."""
     import torch
 
-    return int(torch._C._dispatch_keys(tensor).raw_repr())
+    return torch.Tensor

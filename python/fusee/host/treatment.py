@@ -45,7 +45,16 @@ _LEFT_ALONE = (
 
 _TENSOR_LEFT_ALONE = frozenset(
     {"backward", "register_hook", "register_post_accumulate_grad_hook", "__repr__", "__format__", "__reduce_ex__"}
-    | {"__deepcopy__", "__setstate__", "storage", "share_memory_", "is_shared", "module_load", "__dlpack__", "__array__"}
+    | {
+        "__deepcopy__",
+        "__setstate__",
+        "storage",
+        "share_memory_",
+        "is_shared",
+        "module_load",
+        "__dlpack__",
+        "__array__",
+    }
 )
 
 _MARKS = {
@@ -56,8 +65,8 @@ _MARKS = {
 
 def plain_function(value: Any) -> types.FunctionType:
     """The Python function itself, from inside a compiled one."""
-    function = value if type(value) is types.FunctionType else value.__wrapped__
-    return function  # type: ignore[no-any-return]
+    function = value if type(value) is types.FunctionType else value.function
+    return function
 
 
 def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:

@@ -1,0 +1,115 @@
+"""Guard programs with live objects in place of ids, and dispatch keys added to tensor checks.
+
+docs/contracts.md, section 6, describes the trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _shim
+from ..errors import HostFailure
+from . import slots, tensors
+from .describe import ObjectTable
+
+Tree = tuple[Any, ...]
+
+
+class Unreachable(Exception):
+    """An accessor found nothing."""
+
+
+def bind(trees: tuple[Tree, ...], table: ObjectTable, function: Any, bound: tuple[Any, ...]) -> tuple[Tree, ...]:
+    """The guard trees as the shim takes them; ``bound`` are the values of the parameters that were compiled for."""
+    binder = _Binder(table, function, bound)
+    return tuple(binder.node(tree, None) for tree in trees)
+
+
+def _is_object(value: Any) -> bool:
+    return type(value) is tuple and len(value) == 2 and value[0] == "object"
+
+
+class _Binder:
+    """Walks a guard tree along with the values its accessors reach."""
+
+    def __init__(self, table: ObjectTable, function: Any, bound: tuple[Any, ...]) -> None:
+        self._table = table
+        self._function = function
+        self._bound = bound
+
+    def node(self, tree: Tree, parent: Any) -> Tree:
+        """One node and its children."""
+        accessor, checks, capture, children = tree
+        accessor = tuple(accessor)
+        live = ("object", self._table.object(accessor[1])) if _is_object(accessor) else accessor
+        value = self._reach(live, parent)
+        bound_checks = tuple(self._check(check, value) for check in checks)
+        return live, bound_checks, capture, tuple(self.node(child, value) for child in children)
+
+    def _check(self, check: Tree, value: Any) -> Tree:
+        found = tuple(self._table.object(part[1]) if _is_object(part) else part for part in check)
+        if found[0] != "tensor":
+            return found
+        if not slots.is_a(value, tensors.tensor_class()):
+            raise HostFailure("guards", "a tensor check is on a value that is no tensor")
+        name, cls, metadata = found
+        return name, cls, (*metadata, _shim.key_set(value))
+
+    def _reach(self, accessor: Tree, parent: Any) -> Any:
+        kind, *rest = accessor
+        try:
+            if kind in _ROOTS:
+                return _ROOTS[kind](self, *rest)
+            return _STEPS[kind](parent, *rest)
+        except (Unreachable, LookupError, AttributeError, TypeError, ValueError):
+            return slots.ABSENT
+
+    def argument(self, index: int) -> Any:
+        """The value of a parameter."""
+        return self._bound[index]
+
+    def variable(self, name: str) -> Any:
+        """A global, else a builtin."""
+        namespace = self._function.__globals__
+        return namespace[name] if name in namespace else slots.builtins_of(self._function)[name]
+
+    def cell(self, index: int) -> Any:
+        """Contents of a free variable."""
+        return self._function.__closure__[index].cell_contents
+
+    def called(self) -> Any:
+        """The function object that was called."""
+        return self._function
+
+
+_ROOTS: dict[str, Callable[..., Any]] = {
+    "arg": _Binder.argument,
+    "function": _Binder.called,
+    "global": _Binder.variable,
+    "cell": _Binder.cell,
+    "object": lambda binder, value: value,
+}
+
+
+def _field(parent: Any, name: str) -> Any:
+    namespace = slots.instance_dict(parent)
+    if namespace is None or name not in namespace:
+        raise Unreachable
+    return namespace[name]
+
+
+def _item(parent: Any, index: int) -> Any:
+    return (tuple if slots.is_a(parent, tuple) else list).__getitem__(parent, index)
+
+
+_STEPS: dict[str, Callable[..., Any]] = {
+    "attr": getattr,
+    "field": _field,
+    "dict": slots.instance_dict,
+    "key": dict.__getitem__,
+    "item": _item,
+    "items_at": lambda parent, index: list(dict.values(parent))[index],
+    "type": type,
+    "contents": lambda parent: parent.cell_contents,
+}

@@ -1,0 +1,135 @@
+"""Turns the compiler's result into live objects and adds the entry (docs/contracts.md, sections 4 to 7)."""
+
+from __future__ import annotations
+
+import marshal
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .. import _helpers, _shim, backends, pygraph
+from ..errors import HostFailure
+from . import guards
+from .describe import ObjectTable
+from .records import Family, new_record
+
+_MARK = "$fusee"
+_NO_REFERENCES = 2  # marshal versions below 3 write equal objects as equal bytes
+
+
+class Installer:
+    """Installs the result of one compile of one function."""
+
+    def __init__(
+        self, result: dict[str, Any], table: ObjectTable, function: types.FunctionType, family: Family
+    ) -> None:
+        self._result = result
+        self._table = table
+        self._function = function
+        self._family = family
+        self._graphs: dict[int, Any] = {}
+        self._kinds: dict[str, Callable[..., Any]] = {
+            "graph": self._graph,
+            "object": table.object,
+            "continuation": self._continuation,
+            "step": self._step,
+            "helper": _helper,
+            "tuple": lambda items: tuple(map(self._constant, items)),
+            "frozenset": lambda items: frozenset(map(self._constant, items)),
+        }
+
+    def entry(self, bound: tuple[Any, ...]) -> Any:
+        """The entry: guard program and rewritten code, with everything they refer to in place."""
+        code = self._code(self._result["code"])
+        tree = guards.bind(self._result["guards"], self._table, self._function, bound)
+        program = _shim.GuardProgram(tree, self._result["captures"])
+        return _shim.Entry(program, code, self._result.get("report") or {})
+
+    def _constant(self, constant: Any) -> Any:
+        if type(constant) is types.CodeType:
+            return self._code(constant)
+        if type(constant) is not tuple:
+            return constant
+        if len(constant) >= 2 and constant[0] == _MARK:
+            return self._placeholder(constant[1], constant[2:])
+        return tuple(map(self._constant, constant))
+
+    def _placeholder(self, kind: str, values: tuple[Any, ...]) -> Any:
+        if kind not in self._kinds:
+            raise HostFailure("protocol", f"the compiler asked for a constant of kind {kind!r}")
+        return self._kinds[kind](*values)
+
+    def _code(self, code: types.CodeType) -> types.CodeType:
+        if type(code) is not types.CodeType:
+            raise HostFailure("protocol", f"the compiler sent a {type(code).__name__} instead of code")
+        constants = tuple(map(self._constant, code.co_consts))
+        if all(new is old for new, old in zip(constants, code.co_consts, strict=True)):
+            return code
+        return code.replace(co_consts=constants)
+
+    def _graph(self, index: int) -> Any:
+        if index not in self._graphs:
+            graph = self._result["graphs"][index]
+            self._graphs[index] = self._runner(graph)
+        return self._graphs[index]
+
+    def _runner(self, graph: dict[str, Any]) -> Any:
+        if graph["runs"] == "plan":
+            return _shim.LaunchPlan(graph["plan"])
+        backend = backends.lookup(self._family.options.backend)
+        if backend is None:
+            return pygraph.as_function(graph, self._table.value)
+        module = pygraph.as_module(graph, self._table.value)
+        return backends.Deferred(lambda: module, backend)
+
+    def _continuation(self, index: int) -> Any:
+        return self._shared("continuation", self._result["continuations"][index], self._compiled)
+
+    def _step(self, index: int) -> Any:
+        return self._shared("step", self._result["steps"][index], lambda function: function)
+
+    def _shared(self, kind: str, piece: dict[str, Any], make: Callable[[types.FunctionType], Any]) -> Any:
+        """One callable for each distinct code, so that a break reached twice shares its entries."""
+        code = self._code(piece["code"])
+        namespace = self._namespace(piece)
+        key = (kind, *_fingerprint(code), id(namespace))
+        if key not in self._family.functions:
+            function = _shim.make_step(code, namespace)
+            function.__name__ = piece["name"]
+            self._family.functions[key] = make(function)
+        return self._family.functions[key]
+
+    def _namespace(self, piece: dict[str, Any]) -> dict[str, Any]:
+        if "globals" not in piece:
+            return self._function.__globals__
+        return self._table.object(piece["globals"])  # type: ignore[no-any-return]
+
+    def _compiled(self, function: types.FunctionType) -> Any:
+        from .miss import on_miss
+
+        return _shim.CompiledFunction(function, new_record(self._family, function.__code__), on_miss)
+
+
+def _fingerprint(code: types.CodeType) -> tuple[bytes, tuple[int, ...]]:
+    """Bytes of the code without its live objects, and the identities of those; the code keeps them alive."""
+    live: list[int] = []
+    return marshal.dumps(_without_objects(code, live), _NO_REFERENCES), tuple(live)
+
+
+def _without_objects(value: Any, live: list[int]) -> Any:
+    if type(value) is types.CodeType:
+        constants = tuple(_without_objects(constant, live) for constant in value.co_consts)
+        return value.replace(co_consts=constants)
+    if type(value) in (tuple, frozenset):
+        return type(value)(_without_objects(item, live) for item in value)
+    if value is None or type(value) in (bool, int, float, complex, str, bytes, type(Ellipsis)):
+        return value
+    live.append(id(value))
+    return f"object {len(live)}"
+
+
+def _helper(name: str) -> Any:
+    function = _helpers.TABLE.get(name)
+    if function is None:
+        raise HostFailure("protocol", f"the compiler asked for a helper {name!r} that does not exist")
+    return function

@@ -1,0 +1,203 @@
+"""What happens when a call fits no entry: one compile, then the call again; plain Python whenever that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _shim, warn
+from ..errors import HostFailure, Unsupported
+from ..options import Options
+from . import reports
+from .answer import Answers
+from .connection import CONNECTION
+from .describe import ObjectTable
+from .install import Installer
+from .record import Tape, recorders
+from .records import Target
+
+
+class _Thread(threading.local):
+    paused = 0
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Nothing is compiled on this thread, for the host's own work and for other compilers'."""
+    _thread.paused += 1
+    before = _shim.set_enabled(False)
+    try:
+        yield
+    finally:
+        _shim.set_enabled(before)
+        _thread.paused -= 1
+
+
+_MOST_FAILURES = 3  # compiles of one function that the compiler may die in before it is not tried again
+Failures = tuple[tuple[Any, int, Any], ...]
+
+
+def on_miss(
+    compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], failures: Failures
+) -> Any:
+    """Compile for these arguments and return the entry that fits them, or None to run this call as plain Python.
+
+    ``bound`` are the values of the parameters after binding; ``failures`` holds, for each entry that was tried, the
+    entry, the number of the guard that failed and the value it found. Raises Unsupported under ``fullgraph`` only.
+    """
+    record = compiled.record
+    if _thread.paused:
+        return None
+    with CONNECTION.turn(record.data.options.changed) as got_turn:
+        if not got_turn:
+            warn.once("timeout", "another thread's compile did not end in time; this call runs as plain Python")
+            return None
+        if record.state != "active":
+            return None
+        return compiled.find(bound) or _compile(_Miss(compiled, record, bound, failures, time.perf_counter()))
+
+
+@dataclass(frozen=True)
+class _Miss:
+    """One call that no entry fits."""
+
+    compiled: Any
+    record: Any
+    bound: tuple[Any, ...]
+    failures: Failures
+    started: float
+
+    @property
+    def target(self) -> Target:
+        """The host's side of the record."""
+        return self.record.data  # type: ignore[no-any-return]
+
+
+def _compile(miss: _Miss) -> Any:
+    target = miss.target
+    reports.note_recompile(target, miss.failures)
+    if len(miss.record.entries) >= int(target.options.setting("entry_limit")):
+        return _give_up(miss)
+    try:
+        with paused():
+            return _attempt(miss)
+    except HostFailure as failure:
+        warn.once(failure.cause, f"{target.name} runs as plain Python: {failure.message}")
+        target.failures += 1
+        if failure.lasting or failure.cause == "timeout" or target.failures >= _MOST_FAILURES:
+            miss.record.state = "plain"
+        return None
+
+
+def _give_up(miss: _Miss) -> None:
+    miss.record.state = "plain"
+    target = miss.target
+    warn.once(
+        f"limit {target.place} {target.name}",
+        f"{target.name} ({target.place}) has {len(miss.record.entries)} entries, the limit, and runs as plain Python "
+        f"from now on; the guard that kept failing: {target.last_missed or 'unknown'}",
+    )
+
+
+def _attempt(miss: _Miss) -> Any:
+    table = ObjectTable()
+    result = converse(("compile", _request(table, miss)), table, miss.target.options, miss.target.name)
+    target = miss.target
+    report = result.setdefault("report", {}) or {}
+    if target.options.fullgraph and reports.broke(report):
+        raise Unsupported(reports.fullgraph_message(report))
+    entry = None if result.get("action") == "plain" else _entry(result, table, miss)
+    reports.finish(target, result, miss.started)
+    if entry is None:
+        miss.record.state = "plain"
+    return entry
+
+
+def converse(message: tuple[Any, ...], table: ObjectTable, options: Options, name: str) -> dict[str, Any]:
+    """One conversation with the compiler, recorded for whoever wants the trace; the ``done`` result."""
+    wanted = recorders(options.changed)
+    tape = Tape() if wanted else None
+    try:
+        reply = CONNECTION.converse(message, Answers(table), options.changed, tape)
+    finally:
+        for recorder in wanted if tape is not None else ():
+            _save(tape, recorder.file(name))
+    if reply[0] == "failed":
+        raise _failure(reply[1])
+    return reply[1]  # type: ignore[no-any-return]
+
+
+def _save(tape: Any, path: Any) -> None:
+    try:
+        tape.save(path)
+    except OSError as error:
+        warn.once("record", f"the trace could not be written: {error}")
+
+
+def _failure(details: dict[str, Any]) -> HostFailure:
+    hint = details.get("hint") or ""
+    text = details.get("message", "the compiler gave up") + (f" ({hint})" if hint else "")
+    return HostFailure(f"failed {text}", text, lasting=True)
+
+
+def _request(table: ObjectTable, miss: _Miss) -> dict[str, Any]:
+    options = miss.target.options
+    function = table.identify(miss.compiled.function)
+    parameters = [table.reference(value) for value in miss.bound]
+    return {
+        "function": function,
+        "parameters": parameters,
+        "fullgraph": options.fullgraph,
+        "dynamic": options.dynamic,
+        "backend": "fusee" if options.backend == "fusee" else "python",
+        "mode": options.mode,
+        "state": state(),
+        "settings": options.changed,
+        "entries": len(miss.record.entries),
+        "missed": [(entry, number) for entry, (_, number, _) in enumerate(miss.failures)],
+        "descriptions": table.describe([function, *parameters]),
+    }
+
+
+def state() -> dict[str, Any]:
+    """What of torch's global state a capture depends on."""
+    import torch
+
+    from .connection import architecture
+
+    return {
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "autocast": torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
+        "cuda_arch": architecture(),
+    }
+
+
+_BAD_RESULT = (LookupError, TypeError, ValueError, AttributeError, OSError, RuntimeError)
+
+
+def _entry(result: dict[str, Any], table: ObjectTable, miss: _Miss) -> Any:
+    """The entry, checked: if its own guards did not hold right away, every call would compile anew."""
+    target, compiled = miss.target, miss.compiled
+    try:
+        entry = Installer(result, table, compiled.function, target.family).entry(miss.bound)
+    except _BAD_RESULT as error:
+        text = f"the compiler's result cannot be used: {type(error).__name__}: {error}"
+        raise HostFailure(f"result of {target.place}", text, lasting=True) from error
+    number, value = entry.guards.explain(compiled.function, miss.bound)
+    if number != -1:
+        text = reports.guard_text(result["report"], number)
+        found = reports.value_text(value)
+        raise HostFailure(
+            f"guard of {target.place}", f"a guard fails right after its compile: {text}, found {found}", True
+        )
+    return entry

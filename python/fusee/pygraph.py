@@ -1,0 +1,240 @@
+"""Graphs that run in Python: straight-line functions, and ``torch.fx`` modules for other backends.
+
+A graph's node list is that of docs/contracts.md, section 5. Constants are references, which a ``value`` function of the
+compile's object table turns into live objects.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .host import names
+
+if TYPE_CHECKING:
+    import torch.fx
+
+Graph = dict[str, Any]
+Value = Callable[[Any], Any]
+_LITERALS = (type(None), bool, int, str, bytes)
+_ATTRIBUTES = (types.GetSetDescriptorType, property)
+
+
+def is_node(argument: Any) -> bool:
+    """Whether an argument is an output of a node."""
+    return type(argument) is tuple and len(argument) > 1 and argument[0] == "n"
+
+
+def is_input(argument: Any) -> bool:
+    """Whether an argument is an input of the graph."""
+    return type(argument) is tuple and len(argument) == 2 and argument[0] == "i"
+
+
+def rebuild(argument: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The Python container an argument describes, with ``leaf`` applied to what is in it."""
+    kind = argument[0] if type(argument) is tuple and len(argument) > 1 else None
+    if kind == "tuple":
+        return tuple(rebuild(item, leaf) for item in argument[1])
+    if kind == "list":
+        return [rebuild(item, leaf) for item in argument[1]]
+    if kind == "dict":
+        return {key if type(key) is str else leaf(key): rebuild(item, leaf) for key, item in argument[1]}
+    if kind == "slice":
+        return slice(*(rebuild(item, leaf) for item in argument[1:]))
+    return leaf(argument)
+
+
+def leaves(argument: Any) -> Iterator[Any]:
+    """An argument, or everything within it if it is a container."""
+    found: list[Any] = []
+    rebuild(argument, found.append)
+    return iter(found)
+
+
+def identifiers(wanted: list[str]) -> list[str]:
+    """A distinct Python name for each wanted name, as close to it as can be."""
+    taken: dict[str, None] = {}
+    for name in wanted:
+        base = re.sub(r"\W", "_", name) or "value"
+        base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
+        unique, number = base, 0
+        while unique in taken:
+            number += 1
+            unique = f"{base}_{number}"
+        taken[unique] = None
+    return list(taken)
+
+
+class _Writer:
+    """Writes one graph as the source of a Python function and collects the objects that it names."""
+
+    def __init__(self, graph: Graph, value: Value) -> None:
+        self._graph = graph
+        self._value = value
+        self._objects: dict[int, str] = {}
+        self.namespace: dict[str, Any] = {}
+        wanted = [name for name, _ in graph["inputs"]] + [node[0] for node in graph["nodes"]]
+        chosen = identifiers(wanted)
+        count = len(graph["inputs"])
+        self._inputs, self._nodes = chosen[:count], chosen[count:]
+        self._last = self._last_uses()
+
+    def source(self) -> str:
+        """``def graph(inputs): ...``, one line a node, dropping each value after its last use."""
+        lines = [f"def graph({', '.join(self._inputs)}):"]
+        for index, node in enumerate(self._graph["nodes"]):
+            lines.append(f"    {self._nodes[index]} = {self._call(node)}")
+            dropped = [self._nodes[other] for other, last in self._last.items() if last == index]
+            lines += [f"    del {', '.join(dropped)}"] if dropped else []
+        outputs = "".join(self._text(output) + ", " for output in self._graph["outputs"])
+        return "\n".join([*lines, f"    return ({outputs})", ""])
+
+    def _last_uses(self) -> dict[int, int]:
+        last: dict[int, int] = {}
+        for index, (_, _, args, kwargs, _) in enumerate(self._graph["nodes"]):
+            last[index] = index
+            for argument in (*args, *_named(kwargs).values()):
+                last.update({leaf[1]: index for leaf in leaves(argument) if is_node(leaf)})
+        for output in self._graph["outputs"]:
+            for leaf in leaves(output):
+                if is_node(leaf):
+                    last.pop(leaf[1], None)
+        return last
+
+    def _call(self, node: Any) -> str:
+        _, target, args, kwargs, _ = node
+        function = self._value(target) if type(target) is int else names.resolve(target)
+        written = [self._text(argument) for argument in args]
+        method = _method(target)
+        if method and type(function) in _ATTRIBUTES:
+            return f"{written[0]}.{method}"
+        written += [f"{name}={self._text(argument)}" for name, argument in _named(kwargs).items()]
+        if method:
+            return f"{written[0]}.{method}({', '.join(written[1:])})"
+        return f"{self._name(function, str(target))}({', '.join(written)})"
+
+    def _text(self, argument: Any) -> str:
+        kind = argument[0] if type(argument) is tuple and len(argument) > 1 else None
+        if kind in ("tuple", "list"):
+            inner = "".join(self._text(item) + ", " for item in argument[1])
+            return f"({inner})" if kind == "tuple" else f"[{inner.removesuffix(', ')}]"
+        if kind == "dict":
+            pairs = (f"{self._key(key)}: {self._text(item)}" for key, item in argument[1])
+            return "{" + ", ".join(pairs) + "}"
+        if kind == "slice":
+            return f"slice({', '.join(map(self._text, argument[1:]))})"
+        return self._leaf(argument)
+
+    def _key(self, key: Any) -> str:
+        return repr(key) if type(key) is str else self._leaf(key)
+
+    def _leaf(self, argument: Any) -> str:
+        if is_input(argument):
+            return self._inputs[argument[1]]
+        if is_node(argument):
+            return self._nodes[argument[1]] + "".join(f"[{place}]" for place in argument[2:])
+        value = self._value(argument)
+        return repr(value) if type(value) in _LITERALS else self._name(value, "constant")
+
+    def _name(self, value: Any, wanted: str) -> str:
+        if id(value) not in self._objects:
+            base = re.sub(r"\W", "_", wanted)
+            name = f"{base}__{len(self._objects)}"
+            self._objects[id(value)] = name
+            self.namespace[name] = value
+        return self._objects[id(value)]
+
+
+def _named(kwargs: Any) -> dict[str, Any]:
+    return dict(kwargs) if kwargs else {}
+
+
+def _method(target: Any) -> str:
+    """Name of the Tensor method or attribute that a target is, else ""."""
+    return str(target).removeprefix("Tensor.") if type(target) is str and target.startswith("Tensor.") else ""
+
+
+def function_source(graph: Graph, value: Value) -> str:
+    """The Python source that :func:`as_function` compiles."""
+    return _Writer(graph, value).source()
+
+
+def as_function(graph: Graph, value: Value) -> Callable[..., tuple[Any, ...]]:
+    """A Python function of the graph's inputs that returns the tuple of its outputs."""
+    writer = _Writer(graph, value)
+    source = writer.source()
+    exec(compile(source, f"<fusee graph {graph.get('name', '')}>", "exec"), writer.namespace)
+    return writer.namespace["graph"]  # type: ignore[no-any-return]
+
+
+def as_module(graph: Graph, value: Value) -> torch.fx.GraphModule:
+    """The graph as a ``torch.fx.GraphModule`` whose ``forward`` returns the tuple of outputs."""
+    import torch.fx
+
+    builder = _Builder(torch.fx.Graph(), graph, value)
+    return torch.fx.GraphModule(builder.root, builder.build())
+
+
+class _Builder:
+    """Builds an fx graph from a node list."""
+
+    def __init__(self, target: torch.fx.Graph, graph: Graph, value: Value) -> None:
+        self.root: dict[str, Any] = {}
+        self._fx = target
+        self._graph = graph
+        self._value = value
+        self._nodes: list[torch.fx.Node] = []
+        self._inputs: list[torch.fx.Node] = []
+
+    def build(self) -> torch.fx.Graph:
+        """Placeholders, one fx node for each node, and the output."""
+        for name, _ in self._graph["inputs"]:
+            self._inputs.append(self._fx.placeholder(identifiers([name])[0]))
+        for name, target, args, kwargs, _ in self._graph["nodes"]:
+            named = {key: self._argument(item) for key, item in _named(kwargs).items()}
+            self._nodes.append(self._node(name, target, tuple(map(self._argument, args)), named))
+        self._fx.output(tuple(map(self._argument, self._graph["outputs"])))
+        self._fx.lint()
+        return self._fx
+
+    def _node(self, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.fx.Node:
+        function = self._value(target) if type(target) is int else names.resolve(target)
+        method = _method(target)
+        if method and type(function) in _ATTRIBUTES:
+            return self._fx.create_node("call_function", getattr, (args[0], method), {}, name)
+        if method:
+            return self._fx.create_node("call_method", method, args, kwargs, name)
+        return self._fx.create_node("call_function", function, args, kwargs, name)
+
+    def _argument(self, argument: Any) -> Any:
+        return rebuild(argument, self._leaf)
+
+    def _leaf(self, argument: Any) -> Any:
+        if is_input(argument):
+            return self._inputs[argument[1]]
+        if is_node(argument):
+            return self._output(argument[1], argument[2:])
+        value = self._value(argument)
+        return self._attribute(value) if _is_tensor(value) else value
+
+    def _output(self, index: int, places: tuple[int, ...]) -> Any:
+        import operator
+
+        node = self._nodes[index]
+        for place in places:
+            node = self._fx.call_function(operator.getitem, (node, place))
+        return node
+
+    def _attribute(self, tensor: Any) -> Any:
+        name = f"constant{len(self.root)}"
+        self.root[name] = tensor
+        return self._fx.get_attr(name)
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
