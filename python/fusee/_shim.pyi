@@ -1,0 +1,119 @@
+"""Types of the C extension that dispatches calls, checks guards and runs launch plans."""
+
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final, Literal, SupportsIndex
+
+import torch
+
+Failure = tuple["Entry", int, Any]
+"""(entry, number of the first failing check, value found); -2 and the name of the difference for global state."""
+
+Miss = Callable[
+    ["CompiledFunction", tuple[Any, ...], tuple[Any, ...], dict[str, Any], tuple[Failure, ...]], "Entry | None"
+]
+"""miss(compiled, bound, args, kwargs, failures): the entry to run from now on, or None to run the original."""
+
+def calibrate(torch: ModuleType, *, portable: bool = False) -> dict[str, Any]:
+    """Find torch's symbols and where a tensor keeps its handle and dispatch keys. Must run before everything else.
+
+    Returns ``mode`` ("direct" or "portable"), ``why`` (why not direct), ``handle_offset``, ``key_set_offset`` (bytes,
+    -1 if not found), ``torch`` (its version) and ``symbols`` (name -> found). ``portable=True`` asks for the slower
+    path that reads tensors through Python calls only.
+    """
+
+def key_set(tensor: torch.Tensor) -> int:
+    """The tensor's raw dispatch key set, to be appended to the metadata of a ``("tensor", type, metadata)`` check."""
+
+def global_state() -> tuple[int, int, int, int, int, int, int, int]:
+    """The state entries are compared with: included and excluded dispatch keys, default dtype, autocast dtypes, grad
+    mode, deterministic algorithms, torch function disabled, number of torch function modes."""
+
+def cuda_driver() -> dict[str, int]:
+    """Version of the CUDA driver as ``major`` and ``minor``; raises RuntimeError if there is none."""
+
+def set_enabled(enabled: bool, /) -> bool:
+    """Whether compiled functions called by this thread look for entries; returns the former setting."""
+
+def is_enabled() -> bool:
+    """The setting of this thread."""
+
+def pack(*values: Any) -> State:
+    """A State that holds the values."""
+
+def is_state(value: object, /) -> bool:
+    """Whether the value was made by :func:`pack`."""
+
+def make_step(code: CodeType, globals: dict[str, Any], /) -> FunctionType:
+    """A plain function without a closure; ValueError if the code copies free variables from one."""
+
+class State(tuple[Any, ...]):
+    """The locals and stack of a frame at a graph break; made by rewritten code only."""
+
+class GuardProgram:
+    """Compiled checks over a call's arguments and what the function reads."""
+
+    checks: Final[int]
+    captures: Final[int]
+
+    def __new__(cls, tree: tuple[Any, ...] | list[Any], captures: SupportsIndex) -> GuardProgram: ...
+    def check(self, function: FunctionType | CompiledFunction, bound: tuple[Any, ...], /) -> tuple[Any, ...] | None:
+        """The captured values, or None if a guard fails. Never raises on account of a guard."""
+
+    def explain(self, function: FunctionType | CompiledFunction, bound: tuple[Any, ...], /) -> tuple[int, Any]:
+        """(number of the first failing check, value found); Ellipsis for a value that does not exist. When an accessor
+        fails the number is that of the next check of the walk. (-1, None) if all hold."""
+
+class Entry:
+    """One compiled version of a code object; holds in the global state of the call it was made for."""
+
+    guards: Final[GuardProgram]
+    code: Final[CodeType]
+    report: Final[Any]
+    hits: Final[int]
+    state: Final[tuple[int, ...] | None]
+
+    def __new__(cls, guards: GuardProgram, code: CodeType, report: Any = None) -> Entry: ...
+
+class CodeRecord:
+    """Entries and counters shared by all function objects of one code object."""
+
+    entries: Final[tuple[Entry, ...]]
+    data: Any
+    state: Literal["active", "plain", "disabled"]
+    hits: Final[int]
+    misses: Final[int]
+    rejected: Final[int]
+
+    def __new__(cls, data: Any = None) -> CodeRecord: ...
+    def remove(self, entry: Entry, /) -> bool:
+        """Forget one entry; calls that run it finish. False if the record does not hold it."""
+
+    def clear(self) -> None:
+        """Forget all entries."""
+
+class CompiledFunction:
+    """Calls the entry of the record whose guards hold; binds as a method; copied and pickled like a function."""
+
+    function: Final[FunctionType]
+    record: Final[CodeRecord]
+    miss: Final[Miss]
+    __code__: Final[CodeType]
+    __globals__: Final[dict[str, Any]]
+    __closure__: Final[tuple[Any, ...] | None]
+    __defaults__: Final[tuple[Any, ...] | None]
+    __kwdefaults__: Final[dict[str, Any] | None]
+
+    def __new__(cls, function: FunctionType, record: CodeRecord, miss: Miss) -> CompiledFunction: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any: ...
+    def find(self, bound: tuple[Any, ...], /) -> Entry | None:
+        """The entry whose guards hold now; for a host that waited while another thread compiled."""
+
+class LaunchPlan:
+    """A compiled graph: called with its inputs, returns the tuple of its outputs."""
+
+    def __new__(cls, plan: dict[str, Any]) -> LaunchPlan: ...
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]: ...
+    def describe(self) -> list[tuple[Any, ...]]:
+        """A tuple per step, its kind first; ("aten", operator, way) tells how each operator is called."""

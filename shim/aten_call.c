@@ -1,0 +1,368 @@
+/* Steps that call an operator of ATen through its Python overload, which raises exactly what eager raises. */
+#include "shim.h"
+
+#include <string.h>
+
+typedef enum ArgumentKind {
+    ARGUMENT_TENSOR,
+    ARGUMENT_TENSORS,
+    ARGUMENT_OPTIONAL_TENSORS,
+    ARGUMENT_INTEGER,
+    ARGUMENT_INTEGERS,
+    ARGUMENT_OBJECT, /* fixed when the plan is made */
+} ArgumentKind;
+
+typedef struct Argument {
+    ArgumentKind kind;
+    Py_ssize_t *slots; /* of tensors; -1: None */
+    Integer *integers;
+    Py_ssize_t count;
+    PyObject *object;
+} Argument;
+
+struct AtenCall {
+    PyObject *overload; /* torch.ops.aten.NAME.OVERLOAD */
+    PyObject *operation; /* the C++ function inside it */
+    Argument *arguments;
+    Py_ssize_t argument_count, positional_count;
+    PyObject *keyword_names; /* of the arguments after the positional ones; NULL if none */
+    Py_ssize_t *outputs;
+    Py_ssize_t output_count;
+};
+
+/* ---- construction ---- */
+
+static int parse_slots(PyObject *source, SlotUse *uses, bool optional, Argument *argument) {
+    PyObject *list = PySequence_Fast(source, "an operator needs a list of slots here");
+    if (!list)
+        return -1;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    argument->slots = PyMem_Calloc((size_t)count + 1, sizeof *argument->slots);
+    argument->count = count;
+    int status = argument->slots ? 0 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; !status && i < count; i++) {
+        status = parse_slot_number(PySequence_Fast_GET_ITEM(list, i), &argument->slots[i]);
+        if (!status && !(optional && argument->slots[i] == -1))
+            status = use_slot(uses, argument->slots[i], SLOT_TENSOR);
+    }
+    Py_DECREF(list);
+    return status;
+}
+
+static int parse_tensor(PyObject *source, SlotUse *uses, Argument *argument) {
+    argument->slots = PyMem_Calloc(1, sizeof *argument->slots);
+    argument->count = 1;
+    if (!argument->slots) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return parse_slot_number(source, argument->slots) || use_slot(uses, *argument->slots, SLOT_TENSOR) ? -1 : 0;
+}
+
+static int parse_integer(PyObject *source, SlotUse *uses, Argument *argument) {
+    argument->integers = PyMem_Calloc(1, sizeof *argument->integers);
+    argument->count = argument->integers ? 1 : 0;
+    if (argument->integers)
+        return integer_parse(source, uses, argument->integers);
+    PyErr_NoMemory();
+    return -1;
+}
+
+static int fixed(Argument *argument, PyObject *object) {
+    argument->kind = ARGUMENT_OBJECT;
+    argument->object = object;
+    return object ? 0 : -1;
+}
+
+static PyObject *torch_constant(const char *const *names, Py_ssize_t count, PyObject *number) {
+    Py_ssize_t index = PyLong_AsSsize_t(number);
+    if (index < 0 || index >= count || !names[index]) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_ValueError, "%R is not a number that torch gives a meaning here", number);
+        return NULL;
+    }
+    return PyObject_GetAttrString(torch.object.module, names[index]);
+}
+
+/* By the numbers of c10::Layout and c10::MemoryFormat. */
+static const char *const layout_names[] = {"strided", "sparse_coo", "sparse_csr", "_mkldnn"};
+static const char *const memory_format_names[] = {"contiguous_format", "preserve_format", "channels_last",
+                                                  "channels_last_3d"};
+
+static int parse_dtype(PyObject *number, Argument *argument) {
+    long value = PyLong_AsLong(number);
+    return value == -1 && PyErr_Occurred() ? -1 : fixed(argument, Py_XNewRef(scalar_type_object((int32_t)value)));
+}
+
+static int parse_device_argument(PyObject *source, Argument *argument) {
+    int type, index;
+    if (!PyArg_ParseTuple(source, "Oii:device argument", &(PyObject *){NULL}, &type, &index))
+        return -1;
+    return fixed(argument, device_object(type, index));
+}
+
+static bool is_named(PyObject *name, const char *expected) {
+    return PyUnicode_CompareWithASCIIString(name, expected) == 0;
+}
+
+static int parse_scalar(PyObject *value, SlotUse *uses, Argument *argument) {
+    if (!PyTuple_Check(value))
+        return fixed(argument, Py_NewRef(value));
+    argument->kind = ARGUMENT_INTEGER;
+    return parse_integer(value, uses, argument);
+}
+
+static int parse_tagged(PyObject *source, SlotUse *uses, Argument *argument) {
+    PyObject *tag = PyTuple_GET_ITEM(source, 0);
+    if (is_named(tag, "none"))
+        return fixed(argument, Py_NewRef(Py_None));
+    if (is_named(tag, "device"))
+        return parse_device_argument(source, argument);
+    if (PyTuple_GET_SIZE(source) != 2) {
+        PyErr_Format(PyExc_ValueError, "%R is not an argument of an operator", source);
+        return -1;
+    }
+    PyObject *value = PyTuple_GET_ITEM(source, 1);
+    if (is_named(tag, "t"))
+        return argument->kind = ARGUMENT_TENSOR, parse_tensor(value, uses, argument);
+    if (is_named(tag, "tensors"))
+        return argument->kind = ARGUMENT_TENSORS, parse_slots(value, uses, false, argument);
+    if (is_named(tag, "optional_tensors"))
+        return argument->kind = ARGUMENT_OPTIONAL_TENSORS, parse_slots(value, uses, true, argument);
+    if (is_named(tag, "ints"))
+        return argument->kind = ARGUMENT_INTEGERS,
+               integer_list_parse(value, uses, &argument->integers, &argument->count);
+    if (is_named(tag, "int") || is_named(tag, "scalar"))
+        return parse_scalar(value, uses, argument);
+    if (is_named(tag, "dtype"))
+        return parse_dtype(value, argument);
+    if (is_named(tag, "layout"))
+        return fixed(argument, torch_constant(layout_names, 4, value));
+    if (is_named(tag, "memory_format"))
+        return fixed(argument, torch_constant(memory_format_names, 4, value));
+    if (is_named(tag, "floats") || is_named(tag, "bools"))
+        return fixed(argument, PySequence_List(value));
+    if (is_named(tag, "float") || is_named(tag, "bool") || is_named(tag, "str") || is_named(tag, "generator"))
+        return fixed(argument, Py_NewRef(value));
+    PyErr_Format(PyExc_ValueError, "%R is not an argument of an operator", source);
+    return -1;
+}
+
+static int parse_argument(PyObject *source, SlotUse *uses, Argument *argument) {
+    if (!PyTuple_Check(source) || PyTuple_GET_SIZE(source) < 1 || !PyUnicode_Check(PyTuple_GET_ITEM(source, 0))) {
+        PyErr_Format(PyExc_TypeError, "an argument of an operator must be a tuple that starts with a name, not %R",
+                     source);
+        return -1;
+    }
+    return parse_tagged(source, uses, argument);
+}
+
+static int parse_arguments(AtenCall *call, PyObject *source, SlotUse *uses) {
+    PyObject *list = PySequence_Fast(source, "the arguments of an operator must be a list");
+    if (!list)
+        return -1;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    call->arguments = PyMem_Calloc((size_t)count + 1, sizeof *call->arguments);
+    int status = call->arguments ? 0 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; !status && i < count; i++) {
+        call->argument_count = i + 1;
+        status = parse_argument(PySequence_Fast_GET_ITEM(list, i), uses, &call->arguments[i]);
+    }
+    Py_DECREF(list);
+    return status;
+}
+
+static int parse_outputs(AtenCall *call, PyObject *source, SlotUse *uses) {
+    PyObject *list = PySequence_Fast(source, "the outputs of an operator must be a list of slots");
+    if (!list)
+        return -1;
+    call->output_count = PySequence_Fast_GET_SIZE(list);
+    call->outputs = PyMem_Calloc((size_t)call->output_count + 1, sizeof *call->outputs);
+    int status = call->outputs ? 0 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; !status && i < call->output_count; i++) {
+        status = parse_slot_number(PySequence_Fast_GET_ITEM(list, i), &call->outputs[i]);
+        if (!status && call->outputs[i] != -1) /* -1: nobody wants it */
+            status = define_slot(uses, call->outputs[i]);
+    }
+    Py_DECREF(list);
+    return status;
+}
+
+/* Schema arguments marked keyword-only must be passed by name. */
+static int read_schema(AtenCall *call) {
+    PyObject *schema = PyObject_GetAttrString(call->overload, "_schema");
+    PyObject *arguments = schema ? PyObject_GetAttrString(schema, "arguments") : NULL;
+    PyObject *names = arguments ? PyList_New(0) : NULL;
+    Py_ssize_t count = names ? PySequence_Size(arguments) : -1;
+    int status = names && count >= 0 ? 0 : -1;
+    if (!status && count < call->argument_count) {
+        PyErr_Format(PyExc_ValueError, "%R takes %zd arguments, the plan gives %zd", call->overload, count,
+                     call->argument_count);
+        status = -1;
+    }
+    call->positional_count = count = call->argument_count; /* the rest keep their defaults */
+    for (Py_ssize_t i = 0; !status && i < count; i++) {
+        PyObject *argument = PySequence_GetItem(arguments, i);
+        PyObject *by_name = argument ? PyObject_GetAttrString(argument, "kwarg_only") : NULL;
+        PyObject *name = by_name == Py_True ? PyObject_GetAttrString(argument, "name") : NULL;
+        if (name && call->positional_count == count)
+            call->positional_count = i;
+        status = !by_name || (by_name == Py_True && !name) || (name && PyList_Append(names, name)) ? -1 : 0;
+        Py_XDECREF(argument);
+        Py_XDECREF(by_name);
+        Py_XDECREF(name);
+    }
+    if (!status && PyList_GET_SIZE(names))
+        status = (call->keyword_names = PyList_AsTuple(names)) ? 0 : -1;
+    Py_XDECREF(schema);
+    Py_XDECREF(arguments);
+    Py_XDECREF(names);
+    return status;
+}
+
+static PyObject *find_overload(const char *name, const char *overload) {
+    PyObject *packet = PyObject_GetAttrString(torch.object.aten, name);
+    PyObject *found = packet ? PyObject_GetAttrString(packet, *overload ? overload : "default") : NULL;
+    Py_XDECREF(packet);
+    return found;
+}
+
+/* step: ("aten", name, overload, arguments, outputs) */
+AtenCall *aten_call_new(PyObject *step, SlotUse *uses) {
+    const char *name, *overload;
+    PyObject *arguments, *outputs;
+    if (!PyArg_ParseTuple(step, "OssOO:aten step", &(PyObject *){NULL}, &name, &overload, &arguments, &outputs))
+        return NULL;
+    AtenCall *call = PyMem_Calloc(1, sizeof *call);
+    if (!call)
+        return (AtenCall *)PyErr_NoMemory();
+    call->overload = find_overload(name, overload);
+    call->operation = call->overload ? PyObject_GetAttrString(call->overload, "_op") : NULL;
+    if (call->operation && !parse_arguments(call, arguments, uses) && !parse_outputs(call, outputs, uses) &&
+        !read_schema(call))
+        return call;
+    aten_call_free(call);
+    return NULL;
+}
+
+void aten_call_free(AtenCall *call) {
+    if (!call)
+        return;
+    for (Py_ssize_t i = 0; i < call->argument_count; i++) {
+        integer_list_free(call->arguments[i].integers, call->arguments[i].count);
+        PyMem_Free(call->arguments[i].slots);
+        Py_XDECREF(call->arguments[i].object);
+    }
+    PyMem_Free(call->arguments);
+    PyMem_Free(call->outputs);
+    Py_XDECREF(call->keyword_names);
+    Py_XDECREF(call->operation);
+    Py_XDECREF(call->overload);
+    PyMem_Free(call);
+}
+
+/* ---- running ---- */
+
+static PyObject *tensor_or_none(Slot *slots, Py_ssize_t slot) {
+    return Py_XNewRef(slot < 0 ? Py_None : slot_object(&slots[slot]));
+}
+
+static PyObject *tensor_list(const Argument *argument, Slot *slots) {
+    PyObject *list = PyList_New(argument->count);
+    for (Py_ssize_t i = 0; list && i < argument->count; i++) {
+        PyObject *tensor = tensor_or_none(slots, argument->slots[i]);
+        if (tensor)
+            PyList_SET_ITEM(list, i, tensor);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *integer_object(const Integer *integer, Slot *slots) {
+    int64_t value;
+    return integer_value(integer, slots, &value) ? NULL : PyLong_FromLongLong(value);
+}
+
+static PyObject *integer_objects(const Argument *argument, Slot *slots) {
+    PyObject *list = PyList_New(argument->count);
+    for (Py_ssize_t i = 0; list && i < argument->count; i++) {
+        PyObject *value = integer_object(&argument->integers[i], slots);
+        if (value)
+            PyList_SET_ITEM(list, i, value);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *argument_object(const Argument *argument, Slot *slots) {
+    switch (argument->kind) {
+    case ARGUMENT_TENSOR:
+        return tensor_or_none(slots, argument->slots[0]);
+    case ARGUMENT_TENSORS:
+    case ARGUMENT_OPTIONAL_TENSORS:
+        return tensor_list(argument, slots);
+    case ARGUMENT_INTEGER:
+        return integer_object(argument->integers, slots);
+    case ARGUMENT_INTEGERS:
+        return integer_objects(argument, slots);
+    case ARGUMENT_OBJECT:
+        return Py_NewRef(argument->object);
+    }
+    return NULL;
+}
+
+static int store_output(Slot *slot, PyObject *value) {
+    if (!PyObject_TypeCheck(value, torch.object.tensor_type)) {
+        PyErr_Format(PyExc_TypeError, "an operator returned %R where the plan expects a tensor", value);
+        return -1;
+    }
+    slot_adopt_object(slot, Py_NewRef(value), true);
+    return 0;
+}
+
+/* The outputs of an operator: one tensor, or a tuple or list of them. */
+static int store_outputs(const AtenCall *call, PyObject *result, Slot *slots) {
+    if (call->output_count == 0)
+        return 0;
+    bool several = PyTuple_Check(result) || PyList_Check(result);
+    Py_ssize_t count = several ? PySequence_Fast_GET_SIZE(result) : 1;
+    if (count != call->output_count) {
+        PyErr_Format(PyExc_RuntimeError, "%R returned %zd values, the plan expects %zd", call->overload, count,
+                     call->output_count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (call->outputs[i] >= 0 &&
+            store_output(&slots[call->outputs[i]], several ? PySequence_Fast_GET_ITEM(result, i) : result))
+            return -1;
+    return 0;
+}
+
+enum { STACK_ARGUMENTS = 16 };
+
+int aten_call_run(AtenCall *call, Slot *slots) {
+    PyObject *stack[STACK_ARGUMENTS] = {NULL};
+    PyObject **values = stack, *result = NULL;
+    Py_ssize_t count = call->argument_count, done = 0;
+    if (count > STACK_ARGUMENTS && !(values = PyMem_Malloc((size_t)count * sizeof *values))) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    while (done < count && (values[done] = argument_object(&call->arguments[done], slots)))
+        done++;
+    if (done == count)
+        result = PyObject_Vectorcall(call->operation, values, (size_t)call->positional_count, call->keyword_names);
+    for (Py_ssize_t i = 0; i < done; i++)
+        Py_DECREF(values[i]);
+    if (values != stack)
+        PyMem_Free(values);
+    int status = result ? store_outputs(call, result, slots) : -1;
+    Py_XDECREF(result);
+    return status;
+}
+
+PyObject *aten_call_describe(const AtenCall *call) {
+    return Py_BuildValue("(sNs)", "aten", PyObject_Str(call->overload), "python");
+}

@@ -1,0 +1,74 @@
+/* CPython 3.11 keeps instance attributes either in a dict or inline, next to a table of keys shared by the class. These
+ * readers look at both without creating the dict, which would slow the instance down for good. */
+#define Py_BUILD_CORE 1
+#include "shim.h"
+
+#include "internal/pycore_dict.h"
+#include "internal/pycore_object.h"
+
+/* Every change of any dict takes a new number from one global counter, so equal versions mean the same dict with the
+ * same contents. */
+uint64_t dict_version(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
+
+static PyObject *inline_value(PyTypeObject *type, PyDictValues *values, PyObject *name, int32_t *hint) {
+    PyDictKeysObject *keys = ((PyHeapTypeObject *)type)->ht_cached_keys;
+    PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(keys);
+    if (*hint < keys->dk_nentries && entries[*hint].me_key == name)
+        return values->values[*hint];
+    for (Py_ssize_t i = 0; i < keys->dk_nentries; i++)
+        if (entries[i].me_key == name) {
+            *hint = (int32_t)i;
+            return values->values[i];
+        }
+    return NULL;
+}
+
+/* Where an object of a type without inline values keeps its dict; NULL if it has none. */
+static PyObject **dict_slot(PyObject *object) {
+    Py_ssize_t offset = Py_TYPE(object)->tp_dictoffset;
+    if (offset == 0)
+        return NULL;
+    if (offset < 0) {
+        Py_ssize_t items = Py_SIZE(object);
+        size_t size = _PyObject_VAR_SIZE(Py_TYPE(object), items < 0 ? -items : items);
+        offset += (Py_ssize_t)size;
+    }
+    return (PyObject **)((char *)object + offset);
+}
+
+static PyObject *own_dict(PyObject *object) {
+    if (PyType_Check(object))
+        return ((PyTypeObject *)object)->tp_dict;
+    if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT)
+        return *_PyObject_ManagedDictPointer(object);
+    PyObject **slot = dict_slot(object);
+    return slot ? *slot : NULL;
+}
+
+PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint) {
+    PyTypeObject *type = Py_TYPE(object);
+    if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
+        PyDictValues *values = *_PyObject_ValuesPointer(object);
+        if (values)
+            return inline_value(type, values, name, hint);
+    }
+    PyObject *dict = own_dict(object);
+    if (!dict || !PyDict_Check(dict))
+        return NULL;
+    PyObject *value = PyDict_GetItemWithError(dict, name);
+    if (!value)
+        PyErr_Clear();
+    return value;
+}
+
+PyObject *instance_dict(PyObject *object) {
+    PyObject *dict = own_dict(object);
+    if (dict)
+        return Py_NewRef(dict);
+    if (Py_TYPE(object)->tp_dictoffset == 0)
+        return NULL;
+    dict = PyObject_GenericGetDict(object, NULL);
+    if (!dict)
+        PyErr_Clear();
+    return dict;
+}

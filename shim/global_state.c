@@ -1,0 +1,114 @@
+/* The part of torch's state that decides what an operation does: grad mode, dispatch keys, function modes, default
+ * dtype, deterministic algorithms, autocast. A compiled entry holds only in the state it was made in. */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+_Thread_local ThreadState this_thread;
+
+static const uint64_t *thread_dispatch_keys(void) {
+    if (!this_thread.dispatch_keys)
+        this_thread.dispatch_keys = dlsym(torch.core_library, "_ZN3c104impl26raw_local_dispatch_key_setE");
+    return this_thread.dispatch_keys;
+}
+
+/* Both dtypes matter only under autocast, which shows in the dispatch keys. */
+static uint64_t autocast_dtypes(void) {
+    return 1 + (uint64_t)(uint8_t)torch.symbol.autocast_dtype(0) +
+           ((uint64_t)(uint8_t)torch.symbol.autocast_dtype(1) << 8);
+}
+
+static void read_direct(GlobalState *state) {
+    const TorchSymbols *symbol = &torch.symbol;
+    const uint64_t *keys = thread_dispatch_keys();
+    state->included = keys[0];
+    state->excluded = keys[1];
+    state->default_dtype = (uint64_t)(uint8_t)symbol->default_dtype();
+    state->autocast = keys[0] | keys[1] ? autocast_dtypes() : 0;
+    state->grad_mode = symbol->grad_mode();
+    state->deterministic = symbol->deterministic(torch.context);
+    state->function_disabled = (uint32_t)symbol->function_disabled();
+    state->function_modes = (uint32_t)symbol->function_mode_count();
+}
+
+static int call_state_function(int index, uint64_t *value) {
+    PyObject *result = PyObject_CallNoArgs(torch.object.state_functions[index]);
+    if (result && index < 2)
+        Py_SETREF(result, PyObject_CallMethod(result, "raw_repr", NULL));
+    if (!result)
+        return -1;
+    *value = PyLong_Check(result) ? PyLong_AsUnsignedLongLongMask(result) : (uint64_t)(uintptr_t)result;
+    Py_DECREF(result);
+    return 0;
+}
+
+static int call_autocast_dtype(const char *device, uint64_t *value) {
+    PyObject *dtype = PyObject_CallMethod(torch.object.module, "get_autocast_dtype", "s", device);
+    *value = (uint64_t)(uintptr_t)dtype; /* dtype objects live as long as torch */
+    Py_XDECREF(dtype);
+    return dtype ? 0 : -1;
+}
+
+static int read_portable(GlobalState *state) {
+    uint64_t values[7], cpu, cuda;
+    for (int i = 0; i < 7; i++)
+        if (call_state_function(i, &values[i]))
+            return -1;
+    if (call_autocast_dtype("cpu", &cpu) || call_autocast_dtype("cuda", &cuda))
+        return -1;
+    *state = (GlobalState){.included = values[0], .excluded = values[1], .default_dtype = values[2],
+                           .autocast = cpu * 31 + cuda, .grad_mode = (uint32_t)values[3],
+                           .deterministic = (uint32_t)values[4], .function_disabled = (uint32_t)values[5],
+                           .function_modes = (uint32_t)values[6]};
+    return 0;
+}
+
+int global_state_read(GlobalState *state) {
+    if (!torch.direct)
+        return read_portable(state);
+    read_direct(state);
+    return 0;
+}
+
+const char *global_state_difference(const GlobalState *expected, const GlobalState *found) {
+    if (expected->grad_mode != found->grad_mode)
+        return "grad mode";
+    if (expected->included != found->included || expected->excluded != found->excluded)
+        return "dispatch keys";
+    if (expected->autocast != found->autocast)
+        return "autocast dtype";
+    if (expected->default_dtype != found->default_dtype)
+        return "default dtype";
+    if (expected->deterministic != found->deterministic)
+        return "deterministic algorithms";
+    if (expected->function_disabled != found->function_disabled || expected->function_modes != found->function_modes)
+        return "torch function modes";
+    return NULL;
+}
+
+/* Rare: called only after no entry fitted. */
+static int dispatch_mode_count(void) {
+    PyObject *core = PyObject_GetAttrString(torch.object.module, "_C");
+    PyObject *length = core ? PyObject_CallMethod(core, "_len_torch_dispatch_stack", NULL) : NULL;
+    Py_XDECREF(core);
+    int count = length ? (int)PyLong_AsLong(length) : -1;
+    Py_XDECREF(length);
+    return count;
+}
+
+int modes_are_active(void) {
+    GlobalState now;
+    if (global_state_read(&now))
+        return -1;
+    if (now.function_modes)
+        return 1;
+    int count = dispatch_mode_count();
+    return count < 0 ? -1 : count > 0;
+}
+
+PyObject *global_state_tuple(const GlobalState *state) {
+    return Py_BuildValue("(KKKKIIII)", (unsigned long long)state->included, (unsigned long long)state->excluded,
+                         (unsigned long long)state->default_dtype, (unsigned long long)state->autocast,
+                         state->grad_mode, state->deterministic, state->function_disabled, state->function_modes);
+}

@@ -1,0 +1,337 @@
+/* Runs a guard program. Lookups in dicts remember the dict's version and what they found, so an unchanged dict costs one
+ * comparison and no hashing. */
+#include "guard.h"
+
+#include <string.h>
+
+typedef struct Run {
+    GuardProgram *program;
+    PyFunctionObject *function;
+    PyObject *const *bound;
+    Py_ssize_t bound_count;
+    PyObject **values; /* by node; borrowed unless held */
+    PyObject **held; /* new references to drop at the end */
+    Py_ssize_t held_count;
+    PyObject **captures; /* borrowed until the run succeeds */
+    GuardFailure *failure;
+} Run;
+
+/* A value and whether the reference is new; a cached value's settled checks need no second look. */
+typedef struct Found {
+    PyObject *value;
+    bool is_new;
+    bool settled;
+} Found;
+
+static Found borrowed(PyObject *value) { return (Found){value, false, false}; }
+
+static PyObject *dict_lookup(PyObject *dict, PyObject *key) {
+    PyObject *value = PyDict_GetItemWithError(dict, key);
+    if (!value)
+        PyErr_Clear();
+    return value;
+}
+
+static bool cache_is_valid(const GuardNode *node, PyObject *dict) {
+    return node->version != 0 && node->version == dict_version(dict);
+}
+
+static Found access_key(GuardNode *node, PyObject *dict) {
+    if (cache_is_valid(node, dict))
+        return (Found){node->cached, false, true};
+    Py_INCREF(dict); /* comparing keys can run code */
+    PyObject *value = dict_lookup(dict, node->operand);
+    node->cached = value;
+    node->version = value ? dict_version(dict) : 0;
+    Py_DECREF(dict);
+    return borrowed(value);
+}
+
+static Found access_global(GuardNode *node, const PyFunctionObject *function) {
+    PyObject *globals = function->func_globals, *builtins = function->func_builtins;
+    if (cache_is_valid(node, globals) && (!node->second_version || node->second_version == dict_version(builtins)))
+        return (Found){node->cached, false, true};
+    PyObject *value = dict_lookup(globals, node->operand);
+    node->second_version = 0;
+    if (!value && PyDict_Check(builtins)) {
+        value = dict_lookup(builtins, node->operand);
+        node->second_version = dict_version(builtins);
+    }
+    node->cached = value;
+    node->version = value ? dict_version(globals) : 0;
+    return borrowed(value);
+}
+
+static Found access_attribute(GuardNode *node, PyObject *parent) {
+    if (PyModule_CheckExact(parent) && !_PyType_Lookup(&PyModule_Type, node->operand)) {
+        Found found = access_key(node, PyModule_GetDict(parent));
+        if (found.value)
+            return found;
+    }
+    PyObject *value = PyObject_GetAttr(parent, node->operand);
+    if (!value)
+        PyErr_Clear();
+    return (Found){value, true, false};
+}
+
+static PyObject *item_at(PyObject *dict, Py_ssize_t index) {
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(dict, &position, &key, &value))
+        if (index-- == 0)
+            return value;
+    return NULL;
+}
+
+static Found access_item_at(GuardNode *node, PyObject *dict) {
+    if (cache_is_valid(node, dict))
+        return (Found){node->cached, false, true};
+    node->cached = item_at(dict, node->index);
+    node->version = node->cached ? dict_version(dict) : 0;
+    return borrowed(node->cached);
+}
+
+static PyObject *sequence_item(PyObject *sequence, Py_ssize_t index) {
+    if (!PyTuple_Check(sequence) && !PyList_Check(sequence))
+        return NULL;
+    return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : NULL;
+}
+
+static PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index) {
+    PyObject *cell = function->func_closure ? sequence_item(function->func_closure, index) : NULL;
+    return cell && PyCell_Check(cell) ? PyCell_GET(cell) : NULL;
+}
+
+static Found fetch(Run *run, GuardNode *node) {
+    PyObject *parent = node->parent >= 0 ? run->values[node->parent] : NULL;
+    switch (node->accessor) {
+    case ACCESS_ARGUMENT:
+        return borrowed(node->index < run->bound_count ? run->bound[node->index] : NULL);
+    case ACCESS_FUNCTION:
+        return borrowed((PyObject *)run->function);
+    case ACCESS_GLOBAL:
+        return access_global(node, run->function);
+    case ACCESS_CELL:
+        return borrowed(free_variable(run->function, node->index));
+    case ACCESS_OBJECT:
+        return borrowed(node->operand);
+    case ACCESS_ATTRIBUTE:
+        return access_attribute(node, parent);
+    case ACCESS_FIELD:
+        return borrowed(instance_field(parent, node->operand, &node->hint));
+    case ACCESS_DICT:
+        return (Found){instance_dict(parent), true, false};
+    case ACCESS_KEY:
+        return PyDict_Check(parent) ? access_key(node, parent) : borrowed(NULL);
+    case ACCESS_ITEM:
+        return borrowed(sequence_item(parent, node->index));
+    case ACCESS_ITEM_AT:
+        return PyDict_Check(parent) ? access_item_at(node, parent) : borrowed(NULL);
+    case ACCESS_TYPE:
+        return borrowed((PyObject *)Py_TYPE(parent));
+    case ACCESS_CONTENTS:
+        return borrowed(PyCell_Check(parent) ? PyCell_GET(parent) : NULL);
+    }
+    return borrowed(NULL);
+}
+
+static bool tuples_equal(PyObject *expected, PyObject *found) {
+    Py_ssize_t count = PyTuple_GET_SIZE(expected);
+    if (count != PyTuple_GET_SIZE(found))
+        return false;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!constants_equal(PyTuple_GET_ITEM(expected, i), PyTuple_GET_ITEM(found, i)))
+            return false;
+    return true;
+}
+
+/* Same type and same value; floats by their bits, so -0.0 differs from 0.0 and a NaN equals itself. No type is accepted
+ * whose comparison could run code. */
+bool constants_equal(PyObject *expected, PyObject *found) {
+    if (expected == found)
+        return true;
+    PyTypeObject *type = Py_TYPE(expected);
+    if (type != Py_TYPE(found))
+        return false;
+    if (type == &PyFloat_Type)
+        return !memcmp(&((PyFloatObject *)expected)->ob_fval, &((PyFloatObject *)found)->ob_fval, sizeof(double));
+    if (type == &PyComplex_Type)
+        return !memcmp(&((PyComplexObject *)expected)->cval, &((PyComplexObject *)found)->cval, sizeof(Py_complex));
+    if (type == &PyTuple_Type)
+        return tuples_equal(expected, found);
+    if (type != &PyLong_Type && type != &PyUnicode_Type && type != &PyBytes_Type)
+        return false;
+    return PyObject_RichCompareBool(expected, found, Py_EQ) == 1;
+}
+
+/* -1 for a type whose length would take a call of Python code. */
+static Py_ssize_t plain_length(PyObject *value) {
+    if (PyList_Check(value) || PyTuple_Check(value))
+        return PySequence_Fast_GET_SIZE(value);
+    if (PyDict_Check(value))
+        return PyDict_GET_SIZE(value);
+    if (PyAnySet_Check(value))
+        return PySet_GET_SIZE(value);
+    if (PyUnicode_Check(value))
+        return PyUnicode_GET_LENGTH(value);
+    if (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE)
+        return -1;
+    Py_ssize_t length = PyObject_Size(value);
+    if (length < 0)
+        PyErr_Clear();
+    return length;
+}
+
+static bool keys_hold(GuardCheck *check, PyObject *dict) {
+    if (check->version && check->version == dict_version(dict))
+        return true;
+    Py_ssize_t position = 0, index = 0, count = PyTuple_GET_SIZE(check->operand);
+    PyObject *key, *value;
+    if (PyDict_GET_SIZE(dict) != count)
+        return false;
+    while (PyDict_Next(dict, &position, &key, &value))
+        if (index >= count || !constants_equal(PyTuple_GET_ITEM(check->operand, index++), key))
+            return false;
+    check->version = dict_version(dict);
+    return true;
+}
+
+static bool is_absent(GuardCheck *check, PyObject *dict) {
+    if (check->version && check->version == dict_version(dict))
+        return true;
+    Py_INCREF(dict);
+    bool absent = !PyDict_GetItemWithError(dict, check->operand) && !PyErr_Occurred();
+    PyErr_Clear();
+    check->version = absent ? dict_version(dict) : 0;
+    Py_DECREF(dict);
+    return absent;
+}
+
+static bool has_no_attribute(PyObject *value, PyObject *name) {
+    PyObject *found = NULL;
+    int status = _PyObject_LookupAttr(value, name, &found);
+    Py_XDECREF(found);
+    if (status < 0)
+        PyErr_Clear();
+    return status == 0;
+}
+
+static bool in_range(const GuardCheck *check, PyObject *value) {
+    int overflow = 0;
+    if (!PyLong_Check(value))
+        return false;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow && check->low <= number && number <= check->high;
+}
+
+static bool check_holds(const Run *run, GuardCheck *check, PyObject *value) {
+    switch (check->kind) {
+    case CHECK_TYPE:
+        return (PyObject *)Py_TYPE(value) == check->operand;
+    case CHECK_IS:
+        return value == check->operand;
+    case CHECK_EQUALS:
+        return constants_equal(check->operand, value);
+    case CHECK_LENGTH:
+        return plain_length(value) == check->low;
+    case CHECK_KEYS:
+        return PyDict_Check(value) && keys_hold(check, value);
+    case CHECK_ABSENT:
+        return PyDict_Check(value) && is_absent(check, value);
+    case CHECK_NO_FIELD:
+        return !instance_field(value, check->operand, &check->hint);
+    case CHECK_NO_ATTRIBUTE:
+        return has_no_attribute(value, check->operand);
+    case CHECK_TENSOR:
+        return tensor_check_holds(check->tensor, value);
+    case CHECK_SAME:
+        return value == run->captures[check->low];
+    case CHECK_DISTINCT:
+        return value != run->captures[check->low];
+    case CHECK_RANGE:
+        return in_range(check, value);
+    case CHECK_VERSION:
+        return true; /* lookups below a dict remember its version by themselves */
+    }
+    return false;
+}
+
+static void hold(Run *run, PyObject *value) { run->held[run->held_count++] = value; }
+
+static void report(Run *run, Py_ssize_t number, PyObject *value) {
+    if (!run->failure)
+        return;
+    run->failure->number = number;
+    run->failure->value = Py_XNewRef(value);
+}
+
+static bool run_node(Run *run, Py_ssize_t index) {
+    GuardProgram *program = run->program;
+    GuardNode *node = &program->nodes[index];
+    Found found = fetch(run, node);
+    PyObject *value = found.value;
+    if (!value) {
+        report(run, node->number, NULL);
+        return false;
+    }
+    if (found.is_new || program->runs_code)
+        hold(run, found.is_new ? value : Py_NewRef(value));
+    run->values[index] = value;
+    for (Py_ssize_t i = found.settled ? node->settled_checks : node->first_check; i < node->end_check; i++)
+        if (!check_holds(run, &program->checks[i], value)) {
+            report(run, program->checks[i].number, value);
+            return false;
+        }
+    if (node->capture >= 0)
+        run->captures[node->capture] = value;
+    return true;
+}
+
+/* A remembered lookup has passed its settled checks only if the whole node passed them then. */
+static void forget(GuardNode *node) {
+    node->version = node->second_version = 0;
+    node->cached = NULL;
+}
+
+static bool run_nodes(Run *run) {
+    GuardProgram *program = run->program;
+    for (Py_ssize_t i = 0; i < program->node_count; i++) {
+        if (run->failure)
+            forget(&program->nodes[i]);
+        if (!run_node(run, i)) {
+            if (i < program->node_count)
+                forget(&program->nodes[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool finish(Run *run, bool holds) {
+    for (Py_ssize_t i = 0; holds && i < run->program->captures; i++)
+        Py_INCREF(run->captures[i]);
+    for (Py_ssize_t i = 0; i < run->held_count; i++)
+        Py_DECREF(run->held[i]);
+    return holds;
+}
+
+enum { STACK_NODES = 48 };
+
+bool guard_program_run(GuardProgram *program, PyObject *function, PyObject *const *bound, Py_ssize_t bound_count,
+                       PyObject **captures, GuardFailure *failure) {
+    PyObject *stack[2 * STACK_NODES];
+    PyObject **space = stack;
+    if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 2 * sizeof *space)))
+        return false;
+    Run run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,
+               .bound_count = bound_count, .values = space, .held = space + program->node_count,
+               .captures = captures, .failure = failure};
+    Py_INCREF(program);
+    bool holds = finish(&run, run_nodes(&run));
+    Py_DECREF(program);
+    if (space != stack)
+        PyMem_Free(space);
+    return holds;
+}
+
+Py_ssize_t guard_program_captures(const GuardProgram *program) { return program->captures; }

@@ -1,0 +1,73 @@
+/* The compact form of a guard program, shared by the builder and the runner. */
+#ifndef FUSEE_GUARD_H
+#define FUSEE_GUARD_H
+
+#include "shim.h"
+
+typedef enum Accessor {
+    ACCESS_ARGUMENT,
+    ACCESS_FUNCTION,
+    ACCESS_GLOBAL,
+    ACCESS_CELL,
+    ACCESS_OBJECT,
+    ACCESS_ATTRIBUTE,
+    ACCESS_FIELD,
+    ACCESS_DICT,
+    ACCESS_KEY,
+    ACCESS_ITEM,
+    ACCESS_ITEM_AT,
+    ACCESS_TYPE,
+    ACCESS_CONTENTS,
+} Accessor;
+
+typedef enum CheckKind {
+    CHECK_TYPE,
+    CHECK_IS,
+    CHECK_EQUALS,
+    CHECK_LENGTH,
+    CHECK_KEYS,
+    CHECK_ABSENT,
+    CHECK_NO_FIELD,
+    CHECK_NO_ATTRIBUTE,
+    CHECK_TENSOR,
+    CHECK_SAME,
+    CHECK_DISTINCT,
+    CHECK_RANGE,
+    CHECK_VERSION,
+} CheckKind;
+
+typedef struct GuardCheck {
+    CheckKind kind;
+    Py_ssize_t number; /* in the depth-first walk of the tree */
+    PyObject *operand; /* strong */
+    TensorCheck *tensor;
+    int64_t low, high; /* of a range; of a length and of captures only `low` */
+    uint64_t version; /* of the dict that last passed; 0: none */
+    int32_t hint;
+} GuardCheck;
+
+typedef struct GuardNode {
+    Accessor accessor;
+    int32_t parent; /* index of a node before this one, -1 for a root */
+    int32_t capture; /* -1: not captured */
+    int32_t hint;
+    Py_ssize_t index;
+    PyObject *operand; /* name, key or object; strong */
+    uint64_t version; /* of the dict that gave `cached`; 0: nothing cached */
+    uint64_t second_version; /* of the builtins, when a global was found there */
+    PyObject *cached; /* borrowed: alive as long as the dict has that version */
+    Py_ssize_t first_check, settled_checks, end_check; /* the settled ones need only the value's identity */
+    Py_ssize_t number; /* of the first check at or below this node */
+} GuardNode;
+
+struct GuardProgram {
+    PyObject_HEAD
+    GuardNode *nodes;
+    GuardCheck *checks;
+    Py_ssize_t node_count, check_count, captures;
+    bool runs_code; /* some step may run Python code, so every value on the way is held */
+};
+
+bool constants_equal(PyObject *expected, PyObject *found);
+
+#endif

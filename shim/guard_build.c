@@ -1,0 +1,439 @@
+/* Turns the tuple tree of contracts section 6 into arrays. */
+#include "guard.h"
+
+#include <string.h>
+
+typedef struct NameRow {
+    const char *name;
+    int kind;
+    int operands; /* after the name */
+} NameRow;
+
+static const NameRow accessor_rows[] = {
+    {"arg", ACCESS_ARGUMENT, 1},   {"function", ACCESS_FUNCTION, 0}, {"global", ACCESS_GLOBAL, 1},
+    {"cell", ACCESS_CELL, 1},      {"object", ACCESS_OBJECT, 1},     {"attr", ACCESS_ATTRIBUTE, 1},
+    {"field", ACCESS_FIELD, 1},    {"dict", ACCESS_DICT, 0},         {"key", ACCESS_KEY, 1},
+    {"item", ACCESS_ITEM, 1},      {"items_at", ACCESS_ITEM_AT, 1},  {"type", ACCESS_TYPE, 0},
+    {"contents", ACCESS_CONTENTS, 0}, {NULL, 0, 0},
+};
+
+static const NameRow check_rows[] = {
+    {"type", CHECK_TYPE, 1},         {"is", CHECK_IS, 1},         {"equals", CHECK_EQUALS, 1},
+    {"len", CHECK_LENGTH, 1},        {"keys", CHECK_KEYS, 1},     {"absent", CHECK_ABSENT, 1},
+    {"no_field", CHECK_NO_FIELD, 1}, {"no_attr", CHECK_NO_ATTRIBUTE, 1}, {"tensor", CHECK_TENSOR, 2},
+    {"same", CHECK_SAME, 1},         {"distinct", CHECK_DISTINCT, 1},    {"range", CHECK_RANGE, 2},
+    {"version", CHECK_VERSION, 0},   {NULL, 0, 0},
+};
+
+static const NameRow *find_row(const NameRow *rows, PyObject *source, const char *what) {
+    if (!PyTuple_Check(source) || PyTuple_GET_SIZE(source) < 1 || !PyUnicode_Check(PyTuple_GET_ITEM(source, 0))) {
+        PyErr_Format(PyExc_TypeError, "a guard's %s must be a tuple that starts with a name, not %R", what, source);
+        return NULL;
+    }
+    for (const NameRow *row = rows; row->name; row++)
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(source, 0), row->name)) {
+            if (PyTuple_GET_SIZE(source) == row->operands + 1)
+                return row;
+            PyErr_Format(PyExc_ValueError, "guard %s %R takes %d operands", what, source, row->operands);
+            return NULL;
+        }
+    PyErr_Format(PyExc_ValueError, "unknown guard %s %R", what, source);
+    return NULL;
+}
+
+/* How many nodes and checks the arrays must hold. */
+static int count_tree(PyObject *trees, Py_ssize_t depth, Py_ssize_t *nodes, Py_ssize_t *checks) {
+    if (depth > 500) {
+        PyErr_SetString(PyExc_ValueError, "a guard tree is more than 500 levels deep");
+        return -1;
+    }
+    if (!PyTuple_Check(trees) && !PyList_Check(trees)) {
+        PyErr_Format(PyExc_TypeError, "guard trees must stand in a tuple or a list, not %R", trees);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(trees); i++) {
+        PyObject *tree = PySequence_Fast_GET_ITEM(trees, i);
+        if (!PyTuple_Check(tree) || PyTuple_GET_SIZE(tree) != 4) {
+            PyErr_Format(PyExc_TypeError, "a guard tree is (accessor, checks, capture, children), not %R", tree);
+            return -1;
+        }
+        PyObject *list = PyTuple_GET_ITEM(tree, 1);
+        if (!PyTuple_Check(list) && !PyList_Check(list)) {
+            PyErr_SetString(PyExc_TypeError, "the checks of a guard tree must be a tuple or a list");
+            return -1;
+        }
+        *nodes += 1;
+        *checks += PySequence_Fast_GET_SIZE(list);
+        if (count_tree(PyTuple_GET_ITEM(tree, 3), depth + 1, nodes, checks))
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *interned(PyObject *name) {
+    if (!PyUnicode_CheckExact(name)) {
+        PyErr_Format(PyExc_TypeError, "a name in a guard must be a str, not %R", name);
+        return NULL;
+    }
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    return name;
+}
+
+static int parse_index(PyObject *source, Py_ssize_t *index) {
+    *index = PyLong_AsSsize_t(source);
+    if (*index == -1 && PyErr_Occurred())
+        return -1;
+    if (*index < 0) {
+        PyErr_SetString(PyExc_ValueError, "an index in a guard must not be negative");
+        return -1;
+    }
+    return 0;
+}
+
+static int parse_accessor(GuardNode *node, PyObject *source) {
+    const NameRow *row = find_row(accessor_rows, source, "accessor");
+    if (!row)
+        return -1;
+    node->accessor = (Accessor)row->kind;
+    PyObject *operand = row->operands ? PyTuple_GET_ITEM(source, 1) : NULL;
+    switch (node->accessor) {
+    case ACCESS_ARGUMENT:
+    case ACCESS_CELL:
+    case ACCESS_ITEM:
+    case ACCESS_ITEM_AT:
+        return parse_index(operand, &node->index);
+    case ACCESS_GLOBAL:
+    case ACCESS_ATTRIBUTE:
+    case ACCESS_FIELD:
+        node->operand = interned(operand);
+        return node->operand ? 0 : -1;
+    case ACCESS_KEY:
+        node->operand = Py_NewRef(operand);
+        if (PyUnicode_CheckExact(operand))
+            PyUnicode_InternInPlace(&node->operand);
+        return PyObject_Hash(operand) == -1 ? -1 : 0;
+    case ACCESS_OBJECT:
+        node->operand = Py_NewRef(operand);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int parse_bound(PyObject *source, int64_t open, int64_t *bound) {
+    *bound = source == Py_None ? open : PyLong_AsLongLong(source);
+    return *bound == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static int parse_check_operands(GuardCheck *check, PyObject *source) {
+    PyObject *operand = PyTuple_GET_SIZE(source) > 1 ? PyTuple_GET_ITEM(source, 1) : NULL;
+    Py_ssize_t index = 0;
+    switch (check->kind) {
+    case CHECK_NO_FIELD:
+    case CHECK_NO_ATTRIBUTE:
+        check->operand = interned(operand);
+        return check->operand ? 0 : -1;
+    case CHECK_LENGTH:
+    case CHECK_SAME:
+    case CHECK_DISTINCT:
+        if (parse_index(operand, &index))
+            return -1;
+        check->low = index;
+        return 0;
+    case CHECK_RANGE:
+        return parse_bound(operand, INT64_MIN, &check->low) ||
+                       parse_bound(PyTuple_GET_ITEM(source, 2), INT64_MAX, &check->high)
+                   ? -1
+                   : 0;
+    case CHECK_TENSOR:
+        check->tensor = tensor_check_new(operand, PyTuple_GET_ITEM(source, 2));
+        return check->tensor ? 0 : -1;
+    case CHECK_KEYS:
+        check->operand = PySequence_Tuple(operand);
+        return check->operand ? 0 : -1;
+    case CHECK_ABSENT:
+        check->operand = Py_NewRef(operand);
+        return PyObject_Hash(operand) == -1 ? -1 : 0;
+    default:
+        check->operand = Py_XNewRef(operand);
+        return 0;
+    }
+}
+
+/* A settled check gives the same answer whenever the value is the same object, so a cached lookup may skip it. */
+static bool is_settled(const GuardCheck *check) { return check->kind == CHECK_IS || check->kind == CHECK_EQUALS; }
+
+static int parse_checks(GuardProgram *program, GuardNode *node, PyObject *list) {
+    node->first_check = node->settled_checks = node->end_check = program->check_count;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *source = PySequence_Fast_GET_ITEM(list, i);
+        const NameRow *row = find_row(check_rows, source, "check");
+        if (!row)
+            return -1;
+        GuardCheck check = {.kind = (CheckKind)row->kind, .number = program->check_count};
+        int status = parse_check_operands(&check, source);
+        program->runs_code |= check.kind == CHECK_NO_ATTRIBUTE;
+        program->checks[program->check_count++] = check;
+        if (status)
+            return -1;
+    }
+    node->end_check = program->check_count;
+    for (Py_ssize_t i = node->first_check; i < node->end_check; i++)
+        if (is_settled(&program->checks[i])) {
+            GuardCheck check = program->checks[i];
+            memmove(&program->checks[node->settled_checks + 1], &program->checks[node->settled_checks],
+                    (size_t)(i - node->settled_checks) * sizeof check);
+            program->checks[node->settled_checks++] = check;
+        }
+    return 0;
+}
+
+static bool needs_parent(Accessor accessor) {
+    switch (accessor) {
+    case ACCESS_ARGUMENT:
+    case ACCESS_FUNCTION:
+    case ACCESS_GLOBAL:
+    case ACCESS_CELL:
+    case ACCESS_OBJECT:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static int parse_trees(GuardProgram *program, PyObject *trees, int32_t parent);
+
+static int parse_tree(GuardProgram *program, PyObject *tree, int32_t parent) {
+    int32_t index = (int32_t)program->node_count;
+    GuardNode *node = &program->nodes[program->node_count++];
+    *node = (GuardNode){.parent = parent, .capture = -1, .number = program->check_count};
+    if (parse_accessor(node, PyTuple_GET_ITEM(tree, 0)) || parse_checks(program, node, PyTuple_GET_ITEM(tree, 1)))
+        return -1;
+    if (parent < 0 && needs_parent(node->accessor)) {
+        PyErr_Format(PyExc_ValueError, "guard accessor %R needs a parent", PyTuple_GET_ITEM(tree, 0));
+        return -1;
+    }
+    program->runs_code |= node->accessor == ACCESS_ATTRIBUTE;
+    long capture = PyLong_AsLong(PyTuple_GET_ITEM(tree, 2));
+    if (capture == -1 && PyErr_Occurred())
+        return -1;
+    if (capture < -1 || capture >= program->captures) {
+        PyErr_Format(PyExc_ValueError, "capture %ld of a guard program with %zd captures", capture, program->captures);
+        return -1;
+    }
+    node->capture = (int32_t)capture;
+    return parse_trees(program, PyTuple_GET_ITEM(tree, 3), index);
+}
+
+static int parse_trees(GuardProgram *program, PyObject *trees, int32_t parent) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(trees); i++)
+        if (parse_tree(program, PySequence_Fast_GET_ITEM(trees, i), parent))
+            return -1;
+    return 0;
+}
+
+static int count_capture(const GuardNode *node, unsigned char *seen) {
+    if (node->capture < 0)
+        return 0;
+    if (!seen[node->capture]++)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "capture %d is given twice", (int)node->capture);
+    return -1;
+}
+
+/* ("same", k) and ("distinct", k) may only look back. */
+static int verify_look_back(const GuardProgram *program, const GuardNode *node, const unsigned char *seen) {
+    for (Py_ssize_t i = node->first_check; i < node->end_check; i++) {
+        const GuardCheck *check = &program->checks[i];
+        if (check->kind != CHECK_SAME && check->kind != CHECK_DISTINCT)
+            continue;
+        if (check->low >= program->captures || !seen[check->low]) {
+            PyErr_SetString(PyExc_ValueError, "a guard compares with a capture that comes later");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Every capture is given exactly once. */
+static int verify_captures(const GuardProgram *program) {
+    unsigned char *seen = PyMem_Calloc((size_t)program->captures + 1, 1);
+    if (!seen) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    int status = 0;
+    for (Py_ssize_t i = 0; !status && i < program->node_count; i++) {
+        status = verify_look_back(program, &program->nodes[i], seen);
+        if (!status)
+            status = count_capture(&program->nodes[i], seen);
+    }
+    for (Py_ssize_t i = 0; !status && i < program->captures; i++)
+        if (!seen[i]) {
+            PyErr_Format(PyExc_ValueError, "no guard gives capture %zd", i);
+            status = -1;
+        }
+    PyMem_Free(seen);
+    return status;
+}
+
+static int build(GuardProgram *program, PyObject *trees) {
+    Py_ssize_t nodes = 0, checks = 0;
+    if (count_tree(trees, 0, &nodes, &checks))
+        return -1;
+    if (nodes >= INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "too many guards");
+        return -1;
+    }
+    program->nodes = PyMem_Calloc((size_t)nodes + 1, sizeof *program->nodes);
+    program->checks = PyMem_Calloc((size_t)checks + 1, sizeof *program->checks);
+    if (!program->nodes || !program->checks) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return parse_trees(program, trees, -1) || verify_captures(program) ? -1 : 0;
+}
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"tree", "captures", NULL};
+    PyObject *trees;
+    Py_ssize_t captures;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "On:GuardProgram", names, &trees, &captures))
+        return NULL;
+    if (captures < 0 || captures > 1 << 20)
+        return PyErr_Format(PyExc_ValueError, "%zd captures", captures);
+    GuardProgram *program = (GuardProgram *)type->tp_alloc(type, 0);
+    if (!program)
+        return NULL;
+    program->captures = captures;
+    if (build(program, trees))
+        Py_CLEAR(program);
+    return (PyObject *)program;
+}
+
+static int program_traverse(PyObject *self, visitproc visit, void *arg) {
+    GuardProgram *program = (GuardProgram *)self;
+    for (Py_ssize_t i = 0; i < program->node_count; i++)
+        Py_VISIT(program->nodes[i].operand);
+    for (Py_ssize_t i = 0; i < program->check_count; i++) {
+        Py_VISIT(program->checks[i].operand);
+        if (program->checks[i].tensor)
+            Py_VISIT(program->checks[i].tensor->type);
+    }
+    return 0;
+}
+
+static int program_clear(PyObject *self) {
+    GuardProgram *program = (GuardProgram *)self;
+    Py_ssize_t nodes = program->node_count, checks = program->check_count;
+    program->node_count = program->check_count = 0;
+    for (Py_ssize_t i = 0; i < nodes; i++)
+        Py_CLEAR(program->nodes[i].operand);
+    for (Py_ssize_t i = 0; i < checks; i++) {
+        Py_CLEAR(program->checks[i].operand);
+        tensor_check_free(program->checks[i].tensor);
+    }
+    return 0;
+}
+
+static void program_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    program_clear(self);
+    PyMem_Free(((GuardProgram *)self)->nodes);
+    PyMem_Free(((GuardProgram *)self)->checks);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* The captured values or the failure as Python objects; used by both methods below. */
+static PyObject *run_for_python(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject **captures,
+                                GuardFailure *failure, bool *holds) {
+    if (count != 2 || !PyTuple_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "expected a function and a tuple of bound arguments");
+    PyObject *function = original_function(args[0]);
+    if (!function)
+        return NULL;
+    *holds = guard_program_run((GuardProgram *)self, function, PySequence_Fast_ITEMS(args[1]),
+                               PyTuple_GET_SIZE(args[1]), captures, failure);
+    return Py_None;
+}
+
+static PyObject *captures_tuple(PyObject **captures, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (tuple)
+            PyTuple_SET_ITEM(tuple, i, captures[i]);
+        else
+            Py_DECREF(captures[i]);
+    }
+    return tuple;
+}
+
+/* check(function, bound) -> tuple of captures, or None if a guard fails */
+static PyObject *program_check(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t size = ((GuardProgram *)self)->captures;
+    PyObject **captures = PyMem_Calloc((size_t)size + 1, sizeof *captures);
+    if (!captures)
+        return PyErr_NoMemory();
+    bool holds = false;
+    PyObject *result = run_for_python(self, args, count, captures, NULL, &holds);
+    if (result)
+        result = holds ? captures_tuple(captures, size) : Py_NewRef(Py_None);
+    PyMem_Free(captures);
+    return result;
+}
+
+/* explain(function, bound) -> (number of the first failing check or -1, value found or Ellipsis if there is none) */
+static PyObject *program_explain(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t size = ((GuardProgram *)self)->captures;
+    PyObject **captures = PyMem_Calloc((size_t)size + 1, sizeof *captures);
+    if (!captures)
+        return PyErr_NoMemory();
+    bool holds = false;
+    GuardFailure failure = {-1, NULL};
+    PyObject *result = run_for_python(self, args, count, captures, &failure, &holds);
+    for (Py_ssize_t i = 0; holds && i < size; i++)
+        Py_DECREF(captures[i]);
+    PyMem_Free(captures);
+    if (result && holds)
+        return Py_BuildValue("(nO)", (Py_ssize_t)-1, Py_None);
+    if (result)
+        return Py_BuildValue("(nN)", failure.number, failure.value ? failure.value : Py_NewRef(Py_Ellipsis));
+    return NULL;
+}
+
+static PyObject *program_check_count(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromSsize_t(((GuardProgram *)self)->check_count);
+}
+
+static PyObject *program_captures(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyLong_FromSsize_t(((GuardProgram *)self)->captures);
+}
+
+static PyMethodDef program_methods[] = {
+    {"check", (PyCFunction)(void (*)(void))program_check, METH_FASTCALL,
+     "check(function, bound): the tuple of captured values, or None if a guard fails."},
+    {"explain", (PyCFunction)(void (*)(void))program_explain, METH_FASTCALL,
+     "explain(function, bound): (number of the first failing check, value found); (-1, None) if all hold."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef program_getset[] = {
+    {"checks", program_check_count, NULL, "Number of checks.", NULL},
+    {"captures", program_captures, NULL, "Number of captured values.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject GuardProgramType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.GuardProgram",
+    .tp_doc = "GuardProgram(tree, captures): compiled checks over a call's arguments and what it reads.",
+    .tp_basicsize = sizeof(GuardProgram),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = program_new,
+    .tp_dealloc = program_dealloc,
+    .tp_traverse = program_traverse,
+    .tp_clear = program_clear,
+    .tp_methods = program_methods,
+    .tp_getset = program_getset,
+};

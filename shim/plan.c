@@ -1,0 +1,223 @@
+/* Launch plans (contracts section 7): allocate, run kernels and operators, hand out the results. */
+#include "plan.h"
+
+/* ---- kernels ---- */
+
+typedef void (*CpuFunction)(void *const *, const int64_t *, int64_t, int64_t);
+
+typedef struct KernelCall {
+    CpuFunction function;
+    void *const *pointers;
+    const int64_t *scalars;
+} KernelCall;
+
+static void run_part(int64_t begin, int64_t end, void *context) {
+    const KernelCall *call = context;
+    call->function(call->pointers, call->scalars, begin, end);
+}
+
+/* Below this many elements a second thread costs more than it saves; the same grain as ATen's own loops. */
+static const int64_t elements_per_thread = 32768;
+/* Below this many elements a kernel is over sooner than the GIL is handed on. */
+static const int64_t elements_to_release = 65536;
+
+static void run_parts(const KernelCall *call, int64_t work, int64_t elements) {
+    int64_t parts = elements / elements_per_thread;
+    if (parts < 2 || work < 2 || !torch.symbol.parallel_for) {
+        call->function(call->pointers, call->scalars, 0, work);
+        return;
+    }
+    int64_t grain = work / parts;
+    torch.symbol.parallel_for(0, work, grain > 0 ? grain : 1, run_part, (void *)call);
+}
+
+static int count_elements(const KernelStep *step, Slot *slots, int64_t work, int64_t *most) {
+    *most = work;
+    for (Py_ssize_t i = 0; i < step->slot_count; i++) {
+        int64_t count;
+        if (slot_element_count(&slots[step->slots[i]], &count))
+            return -1;
+        *most = count > *most ? count : *most;
+    }
+    return 0;
+}
+
+static int run_cpu(const KernelStep *step, const KernelCall *call, int64_t work, Slot *slots) {
+    int64_t elements;
+    if (work <= 0)
+        return 0;
+    if (count_elements(step, slots, work, &elements))
+        return -1;
+    if (elements < elements_to_release) {
+        run_parts(call, work, elements);
+        return 0;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    run_parts(call, work, elements);
+    Py_END_ALLOW_THREADS
+    return 0;
+}
+
+/* Every pointer, then every scalar, then the work: `arguments` points at each. */
+static int run_cuda(const KernelStep *step, CudaKernel *kernel, void **pointers, int64_t *scalars, int64_t work,
+                    void **arguments, Slot *slots) {
+    int32_t device;
+    Py_ssize_t next = 0;
+    if (step->slot_count == 0 || slot_device_index(&slots[step->slots[0]], &device))
+        return -1;
+    for (Py_ssize_t i = 0; i < step->slot_count; i++)
+        arguments[next++] = &pointers[i];
+    for (Py_ssize_t i = 0; i < step->scalar_count; i++)
+        arguments[next++] = &scalars[i];
+    arguments[next] = &work;
+    return cuda_kernel_launch(kernel, device, arguments, work);
+}
+
+enum { STACK_POINTERS = 32 };
+
+static int run_kernel_in(const LaunchPlan *plan, const KernelStep *step, Slot *slots, void **pointers,
+                         int64_t *scalars, void **arguments) {
+    int64_t work;
+    for (Py_ssize_t i = 0; i < step->slot_count; i++)
+        if (slot_data(&slots[step->slots[i]], &pointers[i]))
+            return -1;
+    if (integer_list_values(step->scalars, step->scalar_count, slots, scalars) ||
+        integer_value(&step->work, slots, &work))
+        return -1;
+    const Kernel *kernel = &plan->kernels[step->kernel];
+    if (kernel->cuda)
+        return run_cuda(step, kernel->cuda, pointers, scalars, work, arguments, slots);
+    KernelCall call = {(CpuFunction)kernel->function, pointers, scalars};
+    return run_cpu(step, &call, work, slots);
+}
+
+static int run_kernel(const LaunchPlan *plan, const KernelStep *step, Slot *slots) {
+    Py_ssize_t most = step->slot_count + step->scalar_count + 1;
+    if (most <= STACK_POINTERS) {
+        void *pointers[STACK_POINTERS], *arguments[STACK_POINTERS];
+        int64_t scalars[STACK_POINTERS];
+        return run_kernel_in(plan, step, slots, pointers, scalars, arguments);
+    }
+    void **space = PyMem_Malloc((size_t)most * 3 * sizeof *space);
+    if (!space) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    int status = run_kernel_in(plan, step, slots, space, (int64_t *)(space + most), space + 2 * most);
+    PyMem_Free(space);
+    return status;
+}
+
+/* ---- tensors ---- */
+
+static int run_allocation(const TensorStep *step, Slot *slots) {
+    int64_t sizes[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
+    if (integer_list_values(step->sizes, step->dimensions, slots, sizes) ||
+        integer_list_values(step->strides, step->dimensions, slots, strides))
+        return -1;
+    return slot_allocate(&slots[step->slot], step->scalar_type, step->device_type, step->device_index,
+                         step->dimensions, sizes, strides);
+}
+
+static int run_view(const TensorStep *step, Slot *slots) {
+    int64_t sizes[MOST_DIMENSIONS], strides[MOST_DIMENSIONS], offset;
+    if (integer_list_values(step->sizes, step->dimensions, slots, sizes) ||
+        integer_list_values(step->strides, step->dimensions, slots, strides) ||
+        integer_value(&step->offset, slots, &offset))
+        return -1;
+    return slot_view(&slots[step->slot], &slots[step->base], step->dimensions, sizes, strides, offset, step->escapes);
+}
+
+static int run_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
+    switch (step->kind) {
+    case STEP_ALLOCATE:
+        return run_allocation(&step->tensor, slots);
+    case STEP_VIEW:
+        return run_view(&step->tensor, slots);
+    case STEP_KERNEL:
+        return run_kernel(plan, &step->kernel, slots);
+    case STEP_ATEN:
+        return aten_call_run(step->aten, slots);
+    case STEP_FREE:
+        slot_clear(&slots[step->tensor.slot]);
+        return 0;
+    }
+    return 0;
+}
+
+/* ---- calls ---- */
+
+static int adopt_scalar(Slot *slot, PyObject *value) {
+    if (PyFloat_Check(value)) {
+        double number = PyFloat_AS_DOUBLE(value);
+        memcpy(&slot->scalar, &number, sizeof number);
+        return 0;
+    }
+    if (!PyLong_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "a compiled graph expects a number here, not %R", value);
+        return -1;
+    }
+    slot->scalar = PyLong_AsLongLong(value);
+    return slot->scalar == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static inline bool is_tensor(PyObject *value) {
+    return Py_IS_TYPE(value, torch.object.tensor_type) || Py_IS_TYPE(value, torch.object.parameter_type) ||
+           PyObject_TypeCheck(value, torch.object.tensor_type);
+}
+
+static int adopt_input(Slot *slot, PyObject *value, SlotKind kind) {
+    slot->object = value;
+    if (kind == SLOT_SCALAR)
+        return adopt_scalar(slot, value);
+    if (kind != SLOT_TENSOR)
+        return 0; /* only handed through */
+    if (!is_tensor(value)) {
+        PyErr_Format(PyExc_TypeError, "a compiled graph expects a tensor here, not %R", value);
+        return -1;
+    }
+    slot_adopt_object(slot, value, false);
+    return 0;
+}
+
+static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots) {
+    PyObject *outputs = PyTuple_New(plan->output_count);
+    for (Py_ssize_t i = 0; outputs && i < plan->output_count; i++) {
+        PyObject *object = slot_object(&slots[plan->outputs[i]]);
+        if (object)
+            PyTuple_SET_ITEM(outputs, i, Py_NewRef(object));
+        else
+            Py_CLEAR(outputs);
+    }
+    return outputs;
+}
+
+static PyObject *run_plan(const LaunchPlan *plan, PyObject *const *inputs, Slot *slots) {
+    for (Py_ssize_t i = 0; i < plan->input_count; i++)
+        if (adopt_input(&slots[i], inputs[i], plan->input_kinds[i]))
+            return NULL;
+    for (Py_ssize_t i = 0; i < plan->step_count; i++)
+        if (run_step(plan, &plan->steps[i], slots))
+            return NULL;
+    return collect_outputs(plan, slots);
+}
+
+enum { STACK_SLOTS = 32 };
+
+PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    Slot stack[STACK_SLOTS], *slots = stack;
+    if (PyVectorcall_NARGS(count_flags) != plan->input_count || (keyword_names && PyTuple_GET_SIZE(keyword_names)))
+        return PyErr_Format(PyExc_TypeError, "this launch plan takes %zd positional arguments", plan->input_count);
+    if (plan->portable == torch.direct)
+        return PyErr_Format(PyExc_RuntimeError, "torch was calibrated anew after this launch plan was made");
+    if (plan->slot_count > STACK_SLOTS && !(slots = PyMem_Malloc((size_t)plan->slot_count * sizeof *slots)))
+        return PyErr_NoMemory();
+    memset(slots, 0, (size_t)plan->slot_count * sizeof *slots);
+    PyObject *outputs = run_plan(plan, args, slots);
+    for (Py_ssize_t i = 0; i < plan->slot_count; i++)
+        slot_clear(&slots[i]);
+    if (slots != stack)
+        PyMem_Free(slots);
+    return outputs;
+}

@@ -1,0 +1,57 @@
+/* The parsed form of a launch plan, shared by the parser and the runner. */
+#ifndef FUSEE_PLAN_H
+#define FUSEE_PLAN_H
+
+#include "shim.h"
+
+enum { MOST_DIMENSIONS = 64 };
+
+typedef struct Kernel {
+    LoadedObject *object; /* of a CPU kernel */
+    void *function;
+    CudaKernel *cuda;
+} Kernel;
+
+typedef enum StepKind { STEP_ALLOCATE, STEP_VIEW, STEP_KERNEL, STEP_ATEN, STEP_FREE } StepKind;
+
+typedef struct TensorStep {
+    Py_ssize_t slot, base;
+    int32_t scalar_type, device_type, device_index;
+    Py_ssize_t dimensions, stride_count;
+    Integer *sizes, *strides;
+    Integer offset;
+    bool escapes; /* the view, or a view of it, is an output */
+} TensorStep;
+
+typedef struct KernelStep {
+    Py_ssize_t kernel;
+    Py_ssize_t *slots;
+    Py_ssize_t slot_count;
+    Integer *scalars;
+    Py_ssize_t scalar_count;
+    Integer work;
+} KernelStep;
+
+typedef struct Step {
+    StepKind kind;
+    union {
+        TensorStep tensor;
+        KernelStep kernel;
+        AtenCall *aten;
+    };
+} Step;
+
+typedef struct LaunchPlan {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    Py_ssize_t input_count, slot_count, output_count, step_count, kernel_count;
+    SlotKind *input_kinds;
+    Py_ssize_t *outputs;
+    Step *steps;
+    Kernel *kernels;
+    bool portable; /* made for the portable path */
+} LaunchPlan;
+
+PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names);
+
+#endif

@@ -1,0 +1,397 @@
+/* Reads and checks a launch plan, so that running it needs no further checks but those on the inputs. */
+#include "plan.h"
+
+typedef struct StepRow {
+    const char *name;
+    StepKind kind;
+    Py_ssize_t size;
+} StepRow;
+
+static const StepRow step_rows[] = {
+    {"alloc", STEP_ALLOCATE, 7}, {"view", STEP_VIEW, 6}, {"kernel", STEP_KERNEL, 5},
+    {"aten", STEP_ATEN, 5},      {"free", STEP_FREE, 2},
+};
+
+static const StepRow *find_step(PyObject *source) {
+    PyObject *name = PyTuple_Check(source) && PyTuple_GET_SIZE(source) ? PyTuple_GET_ITEM(source, 0) : NULL;
+    for (size_t i = 0; name && PyUnicode_Check(name) && i < sizeof step_rows / sizeof step_rows[0]; i++)
+        if (!PyUnicode_CompareWithASCIIString(name, step_rows[i].name) && PyTuple_GET_SIZE(source) == step_rows[i].size)
+            return &step_rows[i];
+    PyErr_Format(PyExc_ValueError, "%R is not a step of a launch plan", source);
+    return NULL;
+}
+
+static int parse_small(PyObject *source, int32_t *value) {
+    long number = PyLong_AsLong(source);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    if (number < INT32_MIN || number > INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "a number of a launch plan is out of range");
+        return -1;
+    }
+    *value = (int32_t)number;
+    return 0;
+}
+
+static int parse_shape(PyObject *sizes, PyObject *strides, SlotUse *uses, TensorStep *step) {
+    if (integer_list_parse(sizes, uses, &step->sizes, &step->dimensions) ||
+        integer_list_parse(strides, uses, &step->strides, &step->stride_count))
+        return -1;
+    if (step->dimensions == step->stride_count && step->dimensions <= MOST_DIMENSIONS)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "a tensor of a launch plan has at most 64 sizes and as many strides");
+    return -1;
+}
+
+static int parse_allocation(PyObject *source, SlotUse *uses, TensorStep *step) {
+    if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) ||
+        parse_small(PyTuple_GET_ITEM(source, 2), &step->scalar_type) ||
+        parse_small(PyTuple_GET_ITEM(source, 3), &step->device_type) ||
+        parse_small(PyTuple_GET_ITEM(source, 4), &step->device_index) ||
+        parse_shape(PyTuple_GET_ITEM(source, 5), PyTuple_GET_ITEM(source, 6), uses, step))
+        return -1;
+    if (!scalar_type_object(step->scalar_type))
+        return -1;
+    PyObject *device = device_object(step->device_type, step->device_index);
+    Py_XDECREF(device);
+    return device ? define_slot(uses, step->slot) : -1;
+}
+
+static int parse_view(PyObject *source, SlotUse *uses, TensorStep *step) {
+    if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) ||
+        parse_slot_number(PyTuple_GET_ITEM(source, 2), &step->base) || use_slot(uses, step->base, SLOT_TENSOR) ||
+        parse_shape(PyTuple_GET_ITEM(source, 3), PyTuple_GET_ITEM(source, 4), uses, step) ||
+        integer_parse(PyTuple_GET_ITEM(source, 5), uses, &step->offset))
+        return -1;
+    return define_slot(uses, step->slot);
+}
+
+static int parse_kernel_slots(PyObject *source, SlotUse *uses, KernelStep *step) {
+    PyObject *list = PySequence_Fast(source, "the slots of a kernel must be a list");
+    if (!list)
+        return -1;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    step->slots = PyMem_Calloc((size_t)count + 1, sizeof *step->slots);
+    step->slot_count = count;
+    int status = step->slots ? 0 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; !status && i < count; i++)
+        status = parse_slot_number(PySequence_Fast_GET_ITEM(list, i), &step->slots[i]) ||
+                         use_slot(uses, step->slots[i], SLOT_TENSOR)
+                     ? -1
+                     : 0;
+    Py_DECREF(list);
+    return status;
+}
+
+static int parse_kernel_step(const LaunchPlan *plan, PyObject *source, SlotUse *uses, KernelStep *step) {
+    if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->kernel))
+        return -1;
+    if (step->kernel < 0 || step->kernel >= plan->kernel_count) {
+        PyErr_Format(PyExc_ValueError, "kernel %zd of a plan with %zd kernels", step->kernel, plan->kernel_count);
+        return -1;
+    }
+    if (parse_kernel_slots(PyTuple_GET_ITEM(source, 2), uses, step) ||
+        integer_list_parse(PyTuple_GET_ITEM(source, 3), uses, &step->scalars, &step->scalar_count) ||
+        integer_parse(PyTuple_GET_ITEM(source, 4), uses, &step->work))
+        return -1;
+    if (plan->kernels[step->kernel].cuda && step->slot_count == 0) {
+        PyErr_SetString(PyExc_ValueError, "a CUDA kernel without a tensor has no device to run on");
+        return -1;
+    }
+    return 0;
+}
+
+static int parse_free(PyObject *source, const LaunchPlan *plan, SlotUse *uses, TensorStep *step) {
+    if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot))
+        return -1;
+    if (step->slot >= 0 && step->slot < plan->input_count)
+        return 0; /* borrowed: the caller's to free */
+    if (use_slot(uses, step->slot, SLOT_TENSOR))
+        return -1;
+    uses->kinds[step->slot] = SLOT_EMPTY;
+    return 0;
+}
+
+static int parse_step(LaunchPlan *plan, PyObject *source, SlotUse *uses, Step *step) {
+    const StepRow *row = find_step(source);
+    if (!row)
+        return -1;
+    step->kind = row->kind;
+    switch (row->kind) {
+    case STEP_ALLOCATE:
+        return parse_allocation(source, uses, &step->tensor);
+    case STEP_VIEW:
+        return parse_view(source, uses, &step->tensor);
+    case STEP_KERNEL:
+        return parse_kernel_step(plan, source, uses, &step->kernel);
+    case STEP_ATEN:
+        step->aten = aten_call_new(source, uses);
+        return step->aten ? 0 : -1;
+    case STEP_FREE:
+        return parse_free(source, plan, uses, &step->tensor);
+    }
+    return -1;
+}
+
+/* ---- kernels ---- */
+
+static int load_cpu_kernel(PyObject *source, Kernel *kernel) {
+    const char *symbol, *bytes;
+    Py_ssize_t length;
+    if (!PyArg_ParseTuple(source, "Osy#:cpu kernel", &(PyObject *){NULL}, &symbol, &bytes, &length))
+        return -1;
+    kernel->object = object_load((const unsigned char *)bytes, (size_t)length);
+    if (!kernel->object)
+        return -1;
+    kernel->function = object_symbol(kernel->object, symbol);
+    if (kernel->function)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "an object file does not define the function %s", symbol);
+    return -1;
+}
+
+static int load_cuda_kernel(PyObject *source, Kernel *kernel) {
+    const char *symbol, *image;
+    Py_ssize_t length;
+    unsigned threads, shared_bytes;
+    long long items;
+    if (!PyArg_ParseTuple(source, "Osy#ILI:cuda kernel", &(PyObject *){NULL}, &symbol, &image, &length, &threads,
+                          &items, &shared_bytes))
+        return -1;
+    kernel->cuda = cuda_kernel_new(symbol, image, (size_t)length, threads, items, shared_bytes);
+    return kernel->cuda ? 0 : -1;
+}
+
+static int load_kernel(PyObject *source, Kernel *kernel) {
+    PyObject *kind = PyTuple_Check(source) && PyTuple_GET_SIZE(source) ? PyTuple_GET_ITEM(source, 0) : NULL;
+    if (kind && PyUnicode_Check(kind) && !PyUnicode_CompareWithASCIIString(kind, "cpu"))
+        return load_cpu_kernel(source, kernel);
+    if (kind && PyUnicode_Check(kind) && !PyUnicode_CompareWithASCIIString(kind, "cuda"))
+        return load_cuda_kernel(source, kernel);
+    PyErr_SetString(PyExc_ValueError, "a kernel of a launch plan is (\"cpu\", …) or (\"cuda\", …)");
+    return -1;
+}
+
+/* ---- the whole ---- */
+
+static int parse_kernels(LaunchPlan *plan, PyObject *list) {
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    plan->kernels = PyMem_Calloc((size_t)count + 1, sizeof *plan->kernels);
+    if (!plan->kernels) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        plan->kernel_count = i + 1;
+        if (load_kernel(PySequence_Fast_GET_ITEM(list, i), &plan->kernels[i]))
+            return -1;
+    }
+    return 0;
+}
+
+static int parse_steps(LaunchPlan *plan, PyObject *list, SlotUse *uses) {
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    plan->steps = PyMem_Calloc((size_t)count + 1, sizeof *plan->steps);
+    if (!plan->steps) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        plan->step_count = i + 1;
+        if (parse_step(plan, PySequence_Fast_GET_ITEM(list, i), uses, &plan->steps[i]))
+            return -1;
+    }
+    return 0;
+}
+
+static int parse_outputs(LaunchPlan *plan, PyObject *list, const SlotUse *uses) {
+    plan->output_count = PySequence_Fast_GET_SIZE(list);
+    plan->outputs = PyMem_Calloc((size_t)plan->output_count + 1, sizeof *plan->outputs);
+    if (!plan->outputs) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < plan->output_count; i++) {
+        Py_ssize_t slot;
+        if (parse_slot_number(PySequence_Fast_GET_ITEM(list, i), &slot))
+            return -1;
+        if (slot < 0 || slot >= uses->count || uses->kinds[slot] == SLOT_EMPTY) {
+            PyErr_Format(PyExc_ValueError, "output %zd of a launch plan is slot %zd, which holds nothing", i, slot);
+            return -1;
+        }
+        plan->outputs[i] = slot;
+    }
+    return 0;
+}
+
+static bool is_output(const LaunchPlan *plan, Py_ssize_t slot) {
+    for (Py_ssize_t i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i] == slot)
+            return true;
+    return false;
+}
+
+/* Later views first, so that a view whose own view escapes is seen to escape too. */
+static void mark_escapes(LaunchPlan *plan) {
+    for (Py_ssize_t i = plan->step_count - 1; i >= 0; i--) {
+        TensorStep *view = &plan->steps[i].tensor;
+        if (plan->steps[i].kind != STEP_VIEW)
+            continue;
+        view->escapes = is_output(plan, view->slot);
+        for (Py_ssize_t later = i + 1; later < plan->step_count && !view->escapes; later++) {
+            const Step *step = &plan->steps[later];
+            view->escapes = (step->kind == STEP_VIEW && step->tensor.base == view->slot && step->tensor.escapes) ||
+                            step->kind == STEP_ATEN; /* an operator may write to it or return it */
+        }
+    }
+}
+
+static int prepare_slots(LaunchPlan *plan, SlotUse *uses) {
+    if (plan->input_count < 0 || plan->slot_count < plan->input_count || plan->slot_count > 1 << 20) {
+        PyErr_SetString(PyExc_ValueError, "a launch plan needs at least as many slots as inputs");
+        return -1;
+    }
+    uses->count = plan->slot_count;
+    uses->kinds = PyMem_Calloc((size_t)plan->slot_count + 1, sizeof *uses->kinds);
+    plan->input_kinds = PyMem_Calloc((size_t)plan->input_count + 1, sizeof *plan->input_kinds);
+    if (!uses->kinds || !plan->input_kinds) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < plan->input_count; i++)
+        uses->kinds[i] = SLOT_UNKNOWN_INPUT;
+    return 0;
+}
+
+static int item_number(PyObject *plan, const char *key, Py_ssize_t *value) {
+    PyObject *item = PyDict_GetItemString(plan, key);
+    if (item)
+        return parse_slot_number(item, value);
+    PyErr_Format(PyExc_ValueError, "a launch plan lacks \"%s\"", key);
+    return -1;
+}
+
+/* New reference to a list or tuple. */
+static PyObject *item_list(PyObject *plan, const char *key) {
+    PyObject *item = PyDict_GetItemString(plan, key);
+    if (item)
+        return PySequence_Fast(item, "a part of a launch plan must be a list");
+    return PyErr_Format(PyExc_ValueError, "a launch plan lacks \"%s\"", key);
+}
+
+static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
+    if (item_number(source, "inputs", &plan->input_count) || item_number(source, "slots", &plan->slot_count) ||
+        prepare_slots(plan, uses))
+        return -1;
+    PyObject *kernels = item_list(source, "kernels");
+    PyObject *steps = kernels ? item_list(source, "steps") : NULL;
+    PyObject *outputs = steps ? item_list(source, "outputs") : NULL;
+    int status = outputs && !parse_kernels(plan, kernels) && !parse_steps(plan, steps, uses) &&
+                         !parse_outputs(plan, outputs, uses)
+                     ? 0
+                     : -1;
+    Py_XDECREF(kernels);
+    Py_XDECREF(steps);
+    Py_XDECREF(outputs);
+    if (status)
+        return -1;
+    memcpy(plan->input_kinds, uses->kinds, (size_t)plan->input_count * sizeof *uses->kinds);
+    mark_escapes(plan);
+    return 0;
+}
+
+static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"plan", NULL};
+    PyObject *source;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:LaunchPlan", names, &PyDict_Type, &source))
+        return NULL;
+    if (!torch.ready)
+        return PyErr_Format(PyExc_RuntimeError, "calibrate(torch) must come before the first launch plan");
+    LaunchPlan *plan = (LaunchPlan *)type->tp_alloc(type, 0);
+    if (!plan)
+        return NULL;
+    SlotUse uses = {0, NULL};
+    plan->vectorcall = plan_vectorcall;
+    plan->portable = !torch.direct;
+    int status = parse_plan(plan, source, &uses);
+    PyMem_Free(uses.kinds);
+    if (status)
+        Py_CLEAR(plan);
+    return (PyObject *)plan;
+}
+
+static void free_step(Step *step) {
+    switch (step->kind) {
+    case STEP_ALLOCATE:
+    case STEP_VIEW:
+        integer_list_free(step->tensor.sizes, step->tensor.dimensions);
+        integer_list_free(step->tensor.strides, step->tensor.stride_count);
+        integer_clear(&step->tensor.offset);
+        break;
+    case STEP_KERNEL:
+        PyMem_Free(step->kernel.slots);
+        integer_list_free(step->kernel.scalars, step->kernel.scalar_count);
+        integer_clear(&step->kernel.work);
+        break;
+    case STEP_ATEN:
+        aten_call_free(step->aten);
+        break;
+    case STEP_FREE:
+        break;
+    }
+}
+
+static void plan_dealloc(PyObject *self) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    for (Py_ssize_t i = 0; i < plan->step_count; i++)
+        free_step(&plan->steps[i]);
+    for (Py_ssize_t i = 0; i < plan->kernel_count; i++) {
+        object_free(plan->kernels[i].object);
+        cuda_kernel_free(plan->kernels[i].cuda);
+    }
+    PyMem_Free(plan->steps);
+    PyMem_Free(plan->kernels);
+    PyMem_Free(plan->outputs);
+    PyMem_Free(plan->input_kinds);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *describe_step(const Step *step) {
+    static const char *const names[] = {"alloc", "view", "kernel", "aten", "free"};
+    if (step->kind == STEP_ATEN)
+        return aten_call_describe(step->aten);
+    if (step->kind == STEP_KERNEL)
+        return Py_BuildValue("(sn)", "kernel", step->kernel.kernel);
+    return Py_BuildValue("(sn)", names[step->kind], step->tensor.slot);
+}
+
+/* describe() -> list of tuples, one per step, the first item its kind */
+static PyObject *plan_describe(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    PyObject *list = PyList_New(plan->step_count);
+    for (Py_ssize_t i = 0; list && i < plan->step_count; i++) {
+        PyObject *description = describe_step(&plan->steps[i]);
+        if (description)
+            PyList_SET_ITEM(list, i, description);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyMethodDef plan_methods[] = {
+    {"describe", plan_describe, METH_NOARGS, "describe(): a tuple per step, with the way each operator is called."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject LaunchPlanType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.LaunchPlan",
+    .tp_doc = "LaunchPlan(plan): a compiled graph; called with its inputs, returns the tuple of its outputs.",
+    .tp_basicsize = sizeof(LaunchPlan),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(LaunchPlan, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = plan_new,
+    .tp_dealloc = plan_dealloc,
+    .tp_methods = plan_methods,
+};

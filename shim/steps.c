@@ -1,0 +1,97 @@
+/* What rewritten code uses besides compiled functions: the marked tuple that carries a frame's state to a continuation,
+ * and functions over code that runs as it is. */
+#include "shim.h"
+
+#include <opcode.h>
+
+PyTypeObject StateType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.State",
+    .tp_doc = "A tuple that only rewritten code makes: the locals and stack of a frame at a graph break.",
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_TUPLE_SUBCLASS,
+    .tp_base = &PyTuple_Type,
+};
+
+/* pack(*values) -> State */
+static PyObject *pack(PyObject *Py_UNUSED(self), PyObject *const *values, Py_ssize_t count) {
+    PyTupleObject *state = (PyTupleObject *)StateType.tp_alloc(&StateType, count);
+    if (!state)
+        return NULL;
+    for (Py_ssize_t i = 0; i < count; i++)
+        state->ob_item[i] = Py_NewRef(values[i]);
+    return (PyObject *)state;
+}
+
+static PyObject *is_state(PyObject *Py_UNUSED(self), PyObject *value) {
+    return PyBool_FromLong(Py_IS_TYPE(value, &StateType));
+}
+
+/* A frame without a closure would read one that does not exist. */
+static int copies_free_variables(PyObject *code) {
+    PyObject *bytes = PyCode_GetCode((PyCodeObject *)code);
+    if (!bytes)
+        return -1;
+    int found = 0;
+    const char *text = PyBytes_AS_STRING(bytes);
+    for (Py_ssize_t i = 0; i + 1 < PyBytes_GET_SIZE(bytes); i += 2)
+        found |= (unsigned char)text[i] == COPY_FREE_VARS;
+    Py_DECREF(bytes);
+    return found;
+}
+
+/* make_step(code, globals) -> function without a closure */
+static PyObject *make_step(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
+    if (count != 2 || !PyCode_Check(args[0]) || !PyDict_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "make_step(code, globals)");
+    int copies = copies_free_variables(args[0]);
+    if (copies < 0)
+        return NULL;
+    if (copies)
+        return PyErr_Format(PyExc_ValueError, "%R copies free variables from a closure, which a step does not have",
+                            args[0]);
+    return PyFunction_New(args[0], args[1]);
+}
+
+/* set_enabled(enabled) -> previous setting of this thread */
+static PyObject *set_enabled(PyObject *Py_UNUSED(self), PyObject *value) {
+    int enabled = PyObject_IsTrue(value);
+    if (enabled < 0)
+        return NULL;
+    int before = !this_thread.disabled;
+    this_thread.disabled = !enabled;
+    return PyBool_FromLong(before);
+}
+
+static PyObject *is_enabled(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(!this_thread.disabled);
+}
+
+/* key_set(tensor) -> int */
+static PyObject *key_set(PyObject *Py_UNUSED(self), PyObject *tensor) {
+    uint64_t keys;
+    if (!torch.ready || !PyType_IsSubtype(Py_TYPE(tensor), torch.object.tensor_type))
+        return PyErr_Format(PyExc_TypeError, "key_set(tensor), after calibrate(torch)");
+    return key_set_of(tensor, &keys) ? NULL : PyLong_FromUnsignedLongLong(keys);
+}
+
+static PyObject *current_state(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
+    GlobalState state;
+    if (!torch.ready)
+        return PyErr_Format(PyExc_RuntimeError, "calibrate(torch) must come first");
+    return global_state_read(&state) ? NULL : global_state_tuple(&state);
+}
+
+PyMethodDef step_methods[] = {
+    {"pack", (PyCFunction)(void (*)(void))pack, METH_FASTCALL, "pack(*values): a State that holds them."},
+    {"is_state", is_state, METH_O, "is_state(value): whether value was made by pack()."},
+    {"make_step", (PyCFunction)(void (*)(void))make_step, METH_FASTCALL,
+     "make_step(code, globals): a function without a closure, even if the code has free variables."},
+    {"set_enabled", set_enabled, METH_O,
+     "set_enabled(enabled): whether compiled functions of this thread look for entries; returns the former setting."},
+    {"is_enabled", is_enabled, METH_NOARGS, "is_enabled(): the setting of this thread."},
+    {"key_set", key_set, METH_O, "key_set(tensor): its dispatch key set as an int."},
+    {"global_state", current_state, METH_NOARGS, "global_state(): the state that entries are compared with."},
+    {"cuda_driver", cuda_describe, METH_NOARGS, "cuda_driver(): what was found of the CUDA driver."},
+    {"calibrate", (PyCFunction)(void (*)(void))calibrate, METH_FASTCALL | METH_KEYWORDS,
+     "calibrate(torch, *, portable=False): find torch's symbols and the layout of tensors; returns what was found."},
+    {NULL, NULL, 0, NULL},
+};
