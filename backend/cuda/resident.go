@@ -11,7 +11,7 @@ import (
 func (e *emitter) planResidents() {
 	groups := e.nest.repeatedLoads()
 	steps, ok := e.steps()
-	if len(groups) == 0 || !ok || steps*e.schedule.vector*registers(groups) > residentRegisters {
+	if len(groups) == 0 || !ok || steps*e.schedule.vector*elementBytes(groups) > residentBytes {
 		return
 	}
 	e.resident = map[loop.Value]loop.Value{}
@@ -38,13 +38,13 @@ func (e *emitter) kept(in *instruction) bool {
 	return resident && filler != in.value
 }
 
-// registers returns how many bytes, in units of registers rounded up over all loads, one element of each takes.
-func registers(groups [][]*instruction) int {
+// elementBytes returns how many bytes one element of each group takes.
+func elementBytes(groups [][]*instruction) int {
 	bytes := 0
 	for _, group := range groups {
 		bytes += group[0].Type.Bytes()
 	}
-	return (bytes + 3) / 4
+	return bytes
 }
 
 // steps returns how many steps cover a row, when all stages with inner points have rows of one known shape.
@@ -71,7 +71,7 @@ func (n *nest) repeatedLoads() [][]*instruction {
 	stageOf := map[loop.Value]int{}
 	for index := range n.stages {
 		for _, in := range n.stages[index].accesses() {
-			if n.stages[index].hasInner && in.Op == loop.OpLoad && !masked(in) && n.unwritten(in.Access.Buffer, index) {
+			if n.stages[index].hasInner && n.varies(in) && n.unwritten(in.Access.Buffer, index) {
 				stageOf[in.value] = index
 				groups = addLoad(groups, in)
 			}
@@ -80,6 +80,12 @@ func (n *nest) repeatedLoads() [][]*instruction {
 	return slices.DeleteFunc(groups, func(group []*instruction) bool {
 		return stageOf[group[0].value] == stageOf[group[len(group)-1].value]
 	})
+}
+
+// varies reports whether in is an unmasked load that reads different places along the inner dimensions.
+func (n *nest) varies(in *instruction) bool {
+	inner := in.strides[len(n.outer):]
+	return in.Op == loop.OpLoad && !masked(in) && slices.ContainsFunc(inner, func(stride extent) bool { return !stride.is(0) })
 }
 
 func addLoad(groups [][]*instruction, in *instruction) [][]*instruction {

@@ -7,17 +7,17 @@ import (
 
 // Choices measured on an H200; see RATIONALE in the package comment.
 const (
-	vectorBytes       = 16  // the widest plain load
-	pointwiseThreads  = 256 // per block
-	warp              = 32
-	groupThreads      = 128  // per block, where a warp or less reduces a row
-	smallBlock        = 256  // threads of a row of up to smallBlock*4 vectors
-	largeBlock        = 512  // threads of a longer row
-	flightBytes       = 64   // loads in flight per thread of a reduction; half for 2-byte elements
-	residentRegisters = 32   // 32-bit registers per thread that may hold a row between stages
-	columnsPerBlock   = 32   // outer points side by side when inner points are far apart
-	columnRows        = 16   // at most so many inner points of a column at once
-	longColumn        = 1024 // inner points from which all columnRows are used
+	vectorBytes      = 16  // the widest plain load
+	pointwiseThreads = 256 // per block
+	warp             = 32
+	groupThreads     = 128  // per block, where a warp or less reduces a row
+	smallBlock       = 256  // threads of a row of up to smallBlock*4 vectors
+	largeBlock       = 512  // threads of a longer row
+	flightBytes      = 64   // loads in flight per thread of a reduction; half for 2-byte elements
+	residentBytes    = 128  // registers per thread that may hold a row between stages
+	columnsPerBlock  = 32   // outer points side by side when inner points are far apart
+	columnRows       = 16   // at most so many inner points of a column at once
+	longColumn       = 1024 // inner points from which all columnRows are used
 )
 
 // schedule says how the points of a nest are laid out over threads.

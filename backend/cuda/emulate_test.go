@@ -1,0 +1,279 @@
+package cuda_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fusee/backend/cuda"
+	"fusee/backend/loop"
+)
+
+// TestPrintedCodeComputes compiles the printed kernels as C++ with testdata/emulate.h, runs all their blocks and threads
+// on the CPU, and compares with the evaluator.
+func TestPrintedCodeComputes(t *testing.T) {
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skipf("no g++ to run CUDA C on the CPU with: %v", err)
+	}
+	program := filepath.Join(t.TempDir(), "emulate")
+	var trials []*trial
+	for _, kernel := range corpus() {
+		if work, static := kernel.Work(); !static || work < 1<<20 {
+			trials = append(trials, newTrial(t, kernel, 0))
+			if !strings.HasPrefix(kernel.Name, "op_") && !strings.HasPrefix(kernel.Name, "cast_") {
+				trials = append(trials, newTrial(t, kernel, 1))
+			}
+		}
+	}
+	build(t, compiler, program, trials)
+	var input bytes.Buffer
+	for _, trial := range trials {
+		for _, buffer := range trial.buffers {
+			input.Write(buffer)
+		}
+	}
+	command := exec.Command(program)
+	command.Stdin = &input
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("the emulation fails: %v", err)
+	}
+	for _, trial := range trials {
+		output = trial.compare(t, output)
+	}
+}
+
+// trial is one run of a kernel: the buffers before it, and by how many elements their pointers are off the alignment of
+// vectors where the kernel assumes none.
+type trial struct {
+	kernel  *loop.Kernel
+	source  cuda.Source
+	buffers [][]byte
+	scalars []int64
+	shift   int
+}
+
+func newTrial(t *testing.T, kernel *loop.Kernel, shift int) *trial {
+	t.Helper()
+	source, err := cuda.Emit(kernel, cuda.Options{})
+	if err != nil {
+		t.Fatalf("%s: %+v", kernel.Name, err)
+	}
+	result := &trial{kernel: kernel, source: source, scalars: scalarsFor(kernel), shift: shift}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, buffer := range kernel.Buffers {
+		data := make([]byte, result.elements(i)*int64(buffer.Type.Bytes()))
+		for element := range result.elements(i) {
+			write(data, buffer.Type, element, sample(random, kernel.Name, buffer, int(element)))
+		}
+		result.buffers = append(result.buffers, data)
+	}
+	return result
+}
+
+// scalarsFor gives the dynamic kernels of the corpus their sizes.
+func scalarsFor(kernel *loop.Kernel) []int64 {
+	switch kernel.Name {
+	case "add_relu_dynamic":
+		return []int64{4099}
+	case "dynamic_rows":
+		return []int64{11, 36, 40}
+	case "softmax_dynamic":
+		return []int64{3, 1030}
+	case "scalar_arguments":
+		return []int64{int64(math.Float64bits(-1.5))}
+	}
+	return make([]int64, kernel.Scalars)
+}
+
+// elements returns how many elements the kernel's accesses to a buffer span.
+func (t *trial) elements(buffer int) int64 {
+	e := evaluator{scalars: t.scalars}
+	most := int64(0)
+	for _, stage := range t.kernel.Stages {
+		sizes := append(append([]loop.Int{}, t.kernel.Outer...), stage.Inner...)
+		for _, in := range stage.Body {
+			if in.Access == nil || in.Access.Buffer != buffer {
+				continue
+			}
+			last := e.number(in.Access.Offset)
+			for d, stride := range in.Access.Strides {
+				last += max(e.number(stride), 0) * (e.number(sizes[d]) - 1)
+			}
+			most = max(most, last+1)
+		}
+	}
+	return most
+}
+
+// sample draws an element: special values now and then, and only what the operation is defined for.
+func sample(random *rand.Rand, kernel string, buffer loop.Buffer, element int) number {
+	divisor := buffer.Name == buffer.Type.String()+"_b" && (strings.Contains(kernel, "divide") || kernel == "op_remainder" || kernel == "op_modulo")
+	switch {
+	case buffer.Type == loop.Bool:
+		return number{whole: int64(random.IntN(2))}
+	case buffer.Type.Is(fractional):
+		return round(buffer.Type, realSample(random, kernel, element))
+	case strings.Contains(kernel, "shift") && buffer.Name == buffer.Type.String()+"_b":
+		return wrap(buffer.Type, random.Int64N(70)-3)
+	}
+	value := wrap(buffer.Type, int64(random.Uint64()>>random.IntN(64)))
+	if element%7 == 0 {
+		extremes := []int64{0, -1, 1, math.MinInt64 >> (64 - 8*buffer.Type.Bytes()), math.MaxInt64}
+		value = wrap(buffer.Type, extremes[random.IntN(len(extremes))])
+	}
+	if divisor && value.whole == 0 {
+		return number{whole: 3}
+	}
+	return value
+}
+
+func realSample(random *rand.Rand, kernel string, element int) float64 {
+	switch {
+	case strings.HasPrefix(kernel, "cast"): // other numbers have no defined integer
+		return random.Float64() * 100
+	case element%11 == 3 && strings.HasPrefix(kernel, "op"):
+		special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1e-300, 1e300, 0.5, 1, -1, 2.5, math.Copysign(0, -1)}
+		if anyZero(kernel) {
+			special = special[:len(special)-1]
+		}
+		return special[random.IntN(len(special))]
+	case kernel == "reduce_product":
+		return 1 + random.Float64()/64
+	case kernel == "positions" && element == 1500:
+		return math.NaN()
+	}
+	return random.NormFloat64() * 3
+}
+
+// anyZero reports whether C leaves the sign of a zero open that the operation chooses among its arguments.
+func anyZero(kernel string) bool {
+	return strings.Contains(kernel, "maximum") || strings.Contains(kernel, "minimum") || kernel == "op_nextafter"
+}
+
+// build compiles all kernels and a main function that reads the buffers of each, launches it, and writes them back.
+func build(t *testing.T, compiler, program string, trials []*trial) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("#include \"emulate.h\"\n")
+	for i, trial := range trials {
+		fmt.Fprintf(&text, "namespace kernel%d {\n%s}\n", i, hostText(trial.source.Text))
+	}
+	text.WriteString("int main()\n{\n")
+	for i, trial := range trials {
+		trial.printLaunch(&text, i)
+	}
+	text.WriteString("}\n")
+	path := program + ".cpp"
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(compiler, "-std=c++17", "-O0", "-ffp-contract=off", "-w", "-I", "testdata", "-o", program, path)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+}
+
+// hostText replaces the PTX instructions by their emulation.
+func hostText(source string) string {
+	return strings.NewReplacer(
+		`asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits))`, "result = ptx_cvt_f32_f16(value.bits)",
+		`asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value))`, "result.bits = ptx_cvt_rn_f16_f32(value)",
+		`asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value))`, "result.bits = ptx_cvt_rn_bf16_f32(value)",
+	).Replace(source)
+}
+
+func (t *trial) work() int64 {
+	e, work := evaluator{scalars: t.scalars}, int64(1)
+	for _, size := range t.kernel.Outer {
+		work *= e.number(size)
+	}
+	return work
+}
+
+// misalignment returns by how many bytes the pointer of a buffer is off.
+func (t *trial) misalignment(buffer int) int {
+	declared := t.kernel.Buffers[buffer]
+	if declared.Alignment > declared.Type.Bytes() {
+		return 0
+	}
+	return t.shift * declared.Type.Bytes()
+}
+
+func (t *trial) printLaunch(text *strings.Builder, index int) {
+	fmt.Fprintf(text, "{\n")
+	var arguments []string
+	for i, buffer := range t.buffers {
+		fmt.Fprintf(text, "static char *b%d = (char *)aligned_alloc(64, %d) + %d;\n", i, len(buffer)/64*64+128, t.misalignment(i))
+		fmt.Fprintf(text, "fread(b%d, 1, %d, stdin);\n", i, len(buffer))
+		name := elementName(t.kernel.Buffers[i].Type, fmt.Sprintf("kernel%d", index))
+		arguments = append(arguments, fmt.Sprintf("(%s *)b%d", name, i))
+	}
+	for _, scalar := range t.scalars {
+		arguments = append(arguments, fmt.Sprintf("%dll", scalar))
+	}
+	arguments = append(arguments, fmt.Sprintf("%dll", t.work()))
+	blocks := (t.work() + int64(t.source.Items) - 1) / int64(t.source.Items)
+	fmt.Fprintf(text, "launch(%d, %d, [] { kernel%d::%s(%s); });\n", blocks, t.source.Threads, index, t.source.Symbol, strings.Join(arguments, ", "))
+	for i, buffer := range t.buffers {
+		fmt.Fprintf(text, "fwrite(b%d, 1, %d, stdout);\n", i, len(buffer))
+	}
+	fmt.Fprintf(text, "}\n")
+}
+
+// elementName returns the element type of a kernel's pointer, in the kernel's namespace.
+func elementName(t loop.Type, namespace string) string {
+	switch t {
+	case loop.Bool:
+		return namespace + "::u8"
+	case loop.F32:
+		return "float"
+	case loop.F64:
+		return "double"
+	}
+	return namespace + "::" + t.String()
+}
+
+// compare evaluates the kernel and checks the program's output, which starts with this trial's buffers; it returns the rest.
+func (t *trial) compare(test *testing.T, output []byte) []byte {
+	evaluate(t.kernel, t.buffers, t.scalars)
+	wrong := 0
+	for i, want := range t.buffers {
+		typ := t.kernel.Buffers[i].Type
+		for element := range int64(len(want) / typ.Bytes()) {
+			expected, got := read(want, typ, element), read(output, typ, element)
+			if !t.agree(typ, expected, got) && wrong < 3 {
+				wrong++
+				test.Errorf("%s: %s[%d] is %v, want %v", t.kernel.Name, t.kernel.Buffers[i].Name, element, got, expected)
+			}
+		}
+		output = output[len(want):]
+	}
+	return output
+}
+
+// agree allows for the difference between two correct mathematical libraries, and for another order of summation.
+func (t *trial) agree(typ loop.Type, want, got number) bool {
+	if !typ.Is(fractional) {
+		return want.whole == got.whole
+	}
+	if math.IsNaN(want.real) || want.real == got.real {
+		return math.IsNaN(got.real) == math.IsNaN(want.real) && math.Signbit(got.real) == math.Signbit(want.real) || math.IsNaN(got.real)
+	}
+	tolerance := map[loop.Type]float64{loop.F64: 1e-13, loop.F32: 4e-7, loop.BF16: 8e-3, loop.F16: 1e-3}[typ]
+	if !t.kernel.Pointwise() {
+		tolerance = max(tolerance, 10*map[loop.Type]float64{loop.F32: 1e-6}[typ])
+	}
+	least := map[loop.Type]float64{loop.F64: 0, loop.F32: 1e-45, loop.BF16: 1e-40, loop.F16: 1.2e-7}[typ]
+	if strings.Contains(t.kernel.Name, "sum") || t.kernel.Name == "inner_dimensions" {
+		least = math.Sqrt(float64(len(t.buffers[0]))) * tolerance // terms of size 1 cancel
+	}
+	return math.Abs(want.real-got.real) <= tolerance*math.Abs(want.real)+least
+}
