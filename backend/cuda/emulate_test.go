@@ -163,12 +163,14 @@ func build(t *testing.T, compiler, program string, trials []*trial) {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("#include \"emulate.h\"\n")
-	for i, trial := range trials {
-		fmt.Fprintf(&text, "namespace kernel%d {\n%s}\n", i, hostText(trial.source.Text))
+	for _, trial := range trials {
+		if trial.shift == 0 {
+			fmt.Fprintf(&text, "namespace %s {\n%s}\n", trial.namespace(), hostText(trial.source.Text))
+		}
 	}
 	text.WriteString("int main()\n{\n")
-	for i, trial := range trials {
-		trial.printLaunch(&text, i)
+	for _, trial := range trials {
+		trial.printLaunch(&text)
 	}
 	text.WriteString("}\n")
 	path := program + ".cpp"
@@ -184,6 +186,7 @@ func build(t *testing.T, compiler, program string, trials []*trial) {
 // hostText replaces the PTX instructions by their emulation.
 func hostText(source string) string {
 	return strings.NewReplacer(
+		`extern "C" __global__`, "__global__",
 		`asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits))`, "result = ptx_cvt_f32_f16(value.bits)",
 		`asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value))`, "result.bits = ptx_cvt_rn_f16_f32(value)",
 		`asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value))`, "result.bits = ptx_cvt_rn_bf16_f32(value)",
@@ -207,13 +210,15 @@ func (t *trial) misalignment(buffer int) int {
 	return t.shift * declared.Type.Bytes()
 }
 
-func (t *trial) printLaunch(text *strings.Builder, index int) {
+func (t *trial) namespace() string { return "of_" + t.kernel.Name }
+
+func (t *trial) printLaunch(text *strings.Builder) {
 	fmt.Fprintf(text, "{\n")
 	var arguments []string
 	for i, buffer := range t.buffers {
 		fmt.Fprintf(text, "static char *b%d = (char *)aligned_alloc(64, %d) + %d;\n", i, len(buffer)/64*64+128, t.misalignment(i))
 		fmt.Fprintf(text, "fread(b%d, 1, %d, stdin);\n", i, len(buffer))
-		name := elementName(t.kernel.Buffers[i].Type, fmt.Sprintf("kernel%d", index))
+		name := elementName(t.kernel.Buffers[i].Type, t.namespace())
 		arguments = append(arguments, fmt.Sprintf("(%s *)b%d", name, i))
 	}
 	for _, scalar := range t.scalars {
@@ -221,7 +226,7 @@ func (t *trial) printLaunch(text *strings.Builder, index int) {
 	}
 	arguments = append(arguments, fmt.Sprintf("%dll", t.work()))
 	blocks := (t.work() + int64(t.source.Items) - 1) / int64(t.source.Items)
-	fmt.Fprintf(text, "launch(%d, %d, [] { kernel%d::%s(%s); });\n", blocks, t.source.Threads, index, t.source.Symbol, strings.Join(arguments, ", "))
+	fmt.Fprintf(text, "launch(%d, %d, [] { %s::%s(%s); });\n", blocks, t.source.Threads, t.namespace(), t.source.Symbol, strings.Join(arguments, ", "))
 	for i, buffer := range t.buffers {
 		fmt.Fprintf(text, "fwrite(b%d, 1, %d, stdout);\n", i, len(buffer))
 	}
