@@ -52,7 +52,7 @@ source_state() {
     (
         cd "$root"
         echo "$venv" "$1"
-        find . \( -name '.?*' -o -name build -o -name tests -o -name docs -o -name bench -o -name __pycache__ \) -prune -o \
+        find . \( -name '.?*' -o -name build -o -name tests -o -name docs -o -name bench -o -name __pycache__ -o -name '*.egg-info' \) -prune -o \
             -type f \( -name '*.go' -o -name '*.[ch]' -o -name '*.py' -o -name '*.pyi' -o -name '*.cu' -o -name '*.cuh' \
             -o -name '*.toml' -o -name 'go.*' -o -name '*.in' -o -name '*.json' -o -name '*.txt' \) -print0 |
             LC_ALL=C sort -z | xargs -0 sha256sum
