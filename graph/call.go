@@ -1,6 +1,10 @@
 package graph
 
-import "errors"
+import (
+	"errors"
+	"slices"
+	"strings"
+)
 
 // ErrUnknown says that the tables have no exact answer for a call: the caller asks the host and uses Append. It is also the
 // answer for calls that eager rejects, so that the host gives the true exception.
@@ -14,10 +18,177 @@ func (u unknown) Error() string { return "graph: no exact rule: " + string(u) }
 // Is makes errors.Is(err, ErrUnknown) hold.
 func (u unknown) Is(target error) bool { return target == ErrUnknown }
 
-// Call appends a node for a call of a torch-level function ("torch.relu", "Tensor.add_", "operator.add") with the outputs
-// that eager would give, or returns an error that is ErrUnknown.
-func (g *Graph) Call(target string, args []Value, keywords []Keyword, state State) (*Node, error) {
-	return nil, unknown(target)
+// caller turns one Python-level call into aten nodes. Handlers emit nodes and return the result as Python sees it.
+type caller struct {
+	graph      *Graph
+	state      State
+	target     string
+	args       []Value
+	keywords   []Keyword
+	nodes      []*Node
+	resultType string
 }
 
-func (n *Node) checkSchema() error { return nil }
+// Call appends a node for a call of a torch-level function ("torch.relu", "Tensor.add_", "operator.add") or of an aten operator
+// ("aten.add.Tensor") with the outputs that eager would give, or returns an error that is ErrUnknown and leaves the graph alone.
+func (g *Graph) Call(target string, args []Value, keywords []Keyword, state State) (*Node, error) {
+	if state.Autocast || state.InferenceMode {
+		return nil, unknown("autocast or inference mode")
+	}
+	if g.Shapes == nil {
+		g.Shapes = NewShapeEnvironment()
+	}
+	c := &caller{graph: g, state: state, target: target, args: args, keywords: keywords}
+	if err := checkPlain(c.values()); err != nil {
+		return nil, err
+	}
+	result, err := c.dispatch()
+	if err != nil {
+		return nil, err
+	}
+	node := c.assemble(result)
+	g.add(node)
+	g.noteMutations(c.nodes)
+	return node, nil
+}
+
+func (c *caller) values() []Value {
+	values := slices.Clone(c.args)
+	for _, k := range c.keywords {
+		values = append(values, k.Value)
+	}
+	return values
+}
+
+// checkPlain rejects tensors that are not plain dense ones.
+func checkPlain(values []Value) error {
+	for _, v := range collectTensors(values) {
+		m, _ := MetaOf(v)
+		if m.Flags&(FlagConjNeg|FlagNotPlain|FlagInference) != 0 || len(m.Sizes) != len(m.Strides) {
+			return unknown("a tensor that is not plain")
+		}
+	}
+	return nil
+}
+
+// assemble makes the node out of the expansion and the result.
+func (c *caller) assemble(result Value) *Node {
+	node := &Node{Target: c.target, Args: c.args, Keywords: c.keywords, Origin: c.state.Origin, ResultType: c.resultType,
+		Expansion: c.nodes, ExpansionResults: []Value{}}
+	node.Result = c.collect(node, result)
+	for i, n := range c.nodes {
+		n.Index = i
+		n.Name = nodeName(n.Target) + "_" + string(rune('a'+i%26))
+		node.Random = node.Random || n.Random
+		for _, v := range n.Mutates {
+			if outer := c.resolve(v); outer.Of != nil && !mentions(node.Mutates, outer.Of) {
+				node.Mutates = append(node.Mutates, outer.Of)
+			}
+		}
+	}
+	if strings.HasPrefix(c.target, "aten.") && len(c.nodes) == 1 {
+		node.Expansion, node.ExpansionResults = nil, nil
+		node.Args, node.Keywords = c.nodes[0].Args, c.nodes[0].Keywords
+	}
+	return node
+}
+
+// collect registers the tensors of a result as outputs of the node and replaces them by Outputs.
+func (c *caller) collect(node *Node, result Value) Value {
+	if list, ok := result.(List); ok {
+		items := make([]Value, len(list.Items))
+		for i, item := range list.Items {
+			items[i] = c.collect(node, item)
+		}
+		return List{Items: items, Tuple: list.Tuple}
+	}
+	meta, ok := MetaOf(result)
+	if !ok {
+		return nil
+	}
+	info := OutputInfo{Meta: *meta, Relation: c.resolve(result)}
+	info.Meta.RequiresGrad = c.graph.RequiresGrad(result)
+	node.Outputs = append(node.Outputs, info)
+	node.ExpansionResults = append(node.ExpansionResults, result)
+	return &Output{Node: node, Index: len(node.Outputs) - 1}
+}
+
+// resolve expresses how a value relates to the values outside the expansion.
+func (c *caller) resolve(v Value) Relation {
+	o, ok := v.(*Output)
+	if !ok || !slices.Contains(c.nodes, o.Node) {
+		return SameAs(v)
+	}
+	relation := relationOf(v)
+	if relation.Kind == RelationNew {
+		return New()
+	}
+	outer := c.resolve(relation.Of)
+	if outer.Kind == RelationSame {
+		outer.Kind = relation.Kind
+	}
+	return outer
+}
+
+// noteMutations marks memory that differentiable values were written into.
+func (g *Graph) noteMutations(nodes []*Node) {
+	for _, n := range nodes {
+		for _, o := range n.Outputs {
+			if o.Relation.Kind == RelationSame && o.Meta.RequiresGrad && mentions(n.Mutates, o.Relation.Of) {
+				g.noteMutation(o.Relation.Of)
+			}
+		}
+	}
+}
+
+// emit infers one aten operator over bound values and adds it to the expansion.
+func (c *caller) emit(op *Op, values []Value) (*Node, error) {
+	inner := &inference{graph: c.graph, shapes: c.graph.Shapes, state: c.state, op: op, values: values}
+	if _, ok := inner.device(); !ok && len(inner.tensors()) > 0 {
+		return nil, unknown("tensors of several devices")
+	}
+	if err := inner.run(); err != nil {
+		return nil, err
+	}
+	args, keywords := op.normalForm(values)
+	node := &Node{Target: op.Schema.Target(), Args: args, Keywords: keywords, Outputs: inner.outputs, Mutates: inner.mutates,
+		Random: inner.random, Origin: c.state.Origin}
+	node.Result = node.pythonResult(op)
+	c.nodes = append(c.nodes, node)
+	return node, nil
+}
+
+// pythonResult nests the outputs as the schema declares them: one tensor, or a tuple.
+func (n *Node) pythonResult(op *Op) Value {
+	result := n.defaultResult()
+	if _, isList := result.(List); !isList && strings.HasSuffix(op.Schema.Returns, "[]") {
+		return List{Items: []Value{result}, Tuple: true}
+	}
+	return result
+}
+
+// call emits an operator by target with positional arguments and returns its result.
+func (c *caller) call(target string, args ...Value) (Value, error) {
+	op, ok := LookUp(target)
+	if !ok {
+		return nil, unknown(target)
+	}
+	values, err := op.Bind(args, nil)
+	if err != nil {
+		return nil, unknown(err.Error())
+	}
+	node, err := c.emit(op, values)
+	if err != nil {
+		return nil, err
+	}
+	return node.Result, nil
+}
+
+// meta is the metadata of a value that the handler knows to be a tensor.
+func meta(v Value) *Meta {
+	m, ok := MetaOf(v)
+	if !ok {
+		return &Meta{}
+	}
+	return m
+}

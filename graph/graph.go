@@ -72,6 +72,8 @@ type Graph struct {
 	Nodes   []*Node
 	Outputs []Value
 	Shapes  *ShapeEnvironment
+
+	tainted map[storageKey]bool // memory that a differentiable value was written into
 }
 
 // State is the torch state a call runs under.

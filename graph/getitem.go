@@ -1,0 +1,177 @@
+package graph
+
+import "slices"
+
+// indexer applies a Python index to a tensor: one view per int, slice or None, and one index operator for tensors at the end.
+type indexer struct {
+	caller  *caller
+	current Value
+	dim     int
+	tensors []Value // index tensors by dimension of current
+}
+
+// indexItems lists the items of an index; a lone item counts as one, a list only when it is a tuple.
+func indexItems(v Value) ([]Value, bool) {
+	list, ok := v.(List)
+	if !ok {
+		return []Value{v}, true
+	}
+	return list.Items, list.Tuple
+}
+
+// apply indexes the tensor and gives the view together with index tensors that remain to be applied.
+func (c *caller) index(tensor, index Value) (*indexer, error) {
+	items, ok := indexItems(index)
+	if !ok {
+		return nil, unknown("index that is a list")
+	}
+	consumed, err := c.consumedDims(items)
+	if err != nil {
+		return nil, err
+	}
+	x := &indexer{caller: c, current: tensor}
+	for _, item := range items {
+		if err := x.item(item, meta(tensor).Dim()-consumed); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// consumedDims counts the dimensions that the items use up and rejects items that are not understood.
+func (c *caller) consumedDims(items []Value) (int, error) {
+	consumed, ellipses := 0, 0
+	for _, item := range items {
+		m, isTensor := MetaOf(item)
+		switch {
+		case isTensor && (!isIndexType(m.DType) || m.Dim() == 0):
+			return 0, unknown("index tensor that is bool, small or 0-d")
+		case item == nil:
+		case item == Value(Ellipsis{}):
+			ellipses++
+		default:
+			if _, isBool := item.(bool); isBool {
+				return 0, unknown("bool index")
+			}
+			consumed++
+		}
+	}
+	if ellipses > 1 || consumed > meta(c.args[0]).Dim() {
+		return 0, unknown("too many indices")
+	}
+	return consumed, nil
+}
+
+func (x *indexer) item(item Value, skipped int) error {
+	switch v := item.(type) {
+	case nil:
+		return x.apply("aten.unsqueeze.default", 1, int64(x.dim))
+	case Ellipsis:
+		x.dim += skipped
+		return nil
+	case Slice:
+		return x.slice(v)
+	}
+	if _, isTensor := MetaOf(item); isTensor {
+		for len(x.tensors) < x.dim {
+			x.tensors = append(x.tensors, nil)
+		}
+		x.tensors = append(x.tensors, item)
+		x.dim++
+		return nil
+	}
+	if _, isInt := sizeOf(item); !isInt {
+		return unknown("index of this type")
+	}
+	return x.apply("aten.select.int", 0, int64(x.dim), item)
+}
+
+func (x *indexer) apply(target string, advance int, args ...Value) error {
+	next, err := x.caller.call(target, append([]Value{x.current}, args...)...)
+	if err != nil {
+		return err
+	}
+	x.current = next
+	x.dim += advance
+	return nil
+}
+
+// slice leaves out slices that take everything, as torch does.
+func (x *indexer) slice(s Slice) error {
+	if s.Start == nil && s.Stop == nil && (s.Step == nil || s.Step == Value(int64(1))) {
+		x.dim++
+		return nil
+	}
+	step := s.Step
+	if step == nil {
+		step = int64(1)
+	}
+	for _, bound := range []Value{s.Start, s.Stop, step} {
+		if _, ok := sizeOf(bound); bound != nil && !ok {
+			return unknown("slice bound of this type")
+		}
+	}
+	return x.apply("aten.slice.Tensor", 1, int64(x.dim), s.Start, s.Stop, step)
+}
+
+// getItem is tensor[index]. The result is never the tensor itself.
+func getItem(c *caller) (Value, error) {
+	if len(c.args) != 2 || len(c.keywords) > 0 || meta(c.args[0]).DType == NoDType {
+		return nil, unknown(c.target)
+	}
+	x, err := c.index(c.args[0], c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	if len(x.tensors) > 0 {
+		return c.call("aten.index.Tensor", x.current, List{Items: x.tensors})
+	}
+	if SameValue(x.current, c.args[0]) {
+		return c.call("aten.alias.default", x.current)
+	}
+	return x.current, nil
+}
+
+// setItem is tensor[index] = value: a copy into the view, or index_put_.
+func setItem(c *caller) (Value, error) {
+	if len(c.args) != 3 || len(c.keywords) > 0 || meta(c.args[0]).DType == NoDType {
+		return nil, unknown(c.target)
+	}
+	x, err := c.index(c.args[0], c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	value := c.args[2]
+	m, isTensor := MetaOf(value)
+	switch {
+	case len(x.tensors) > 0 && isTensor:
+		_, err = c.call("aten.index_put_.default", x.current, List{Items: x.tensors}, value)
+	case len(x.tensors) > 0:
+		return nil, unknown("a number put at tensor indices")
+	case isTensor:
+		err = c.setTensor(x.current, value, m)
+	case isScalar(value):
+		_, err = c.call("aten.fill_.Scalar", x.current, value)
+	default:
+		return nil, unknown("value of this type")
+	}
+	return nil, err
+}
+
+// setTensor drops leading dimensions of 1 that the target does not have, as torch's assignment does.
+func (c *caller) setTensor(target, value Value, m *Meta) error {
+	extra := m.Dim() - meta(target).Dim()
+	if extra > 0 {
+		for _, s := range m.Sizes[:extra] {
+			if !c.graph.Shapes.IsOne(s) {
+				return unknown("assigned tensor with too many dimensions")
+			}
+		}
+		var err error
+		if value, err = c.call("aten.view.default", value, sizeValues(slices.Clone(m.Sizes[extra:]))); err != nil {
+			return err
+		}
+	}
+	_, err := c.call("aten.copy_.default", target, value)
+	return err
+}

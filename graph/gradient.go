@@ -1,0 +1,73 @@
+package graph
+
+// storageKey names a tensor by what made it.
+type storageKey struct {
+	input  *Input
+	node   *Node
+	output int
+}
+
+func keyOf(v Value) storageKey {
+	switch v := v.(type) {
+	case *Input:
+		return storageKey{input: v}
+	case *Output:
+		return storageKey{node: v.Node, output: v.Index}
+	}
+	return storageKey{}
+}
+
+// relationOf gives how a value came from another one.
+func relationOf(v Value) Relation {
+	if o, ok := v.(*Output); ok && o.Node != nil && o.Index < len(o.Node.Outputs) {
+		return o.Node.Outputs[o.Index].Relation
+	}
+	return Relation{}
+}
+
+// root follows views and in-place results to the tensor that owns the memory, as autograd sees it: detach starts afresh.
+func root(v Value) Value {
+	for {
+		r := relationOf(v)
+		if r.Kind == RelationNew || isDetached(v) {
+			return v
+		}
+		v = r.Of
+	}
+}
+
+func isDetached(v Value) bool {
+	o, ok := v.(*Output)
+	if !ok {
+		return false
+	}
+	switch nodeName(o.Node.Target) {
+	case "detach", "data", "alias_detached":
+		return true
+	}
+	return false
+}
+
+// RequiresGrad says whether a tensor requires gradients at this point of the graph: by its own metadata, or because a
+// differentiable value was written into its memory since.
+func (g *Graph) RequiresGrad(v Value) bool {
+	m, ok := MetaOf(v)
+	if !ok || !m.DType.IsDifferentiable() {
+		return false
+	}
+	return m.RequiresGrad || g.tainted[keyOf(root(v))]
+}
+
+// noteMutation remembers that gradients flow into the memory behind v.
+func (g *Graph) noteMutation(v Value) {
+	if g.tainted == nil {
+		g.tainted = map[storageKey]bool{}
+	}
+	g.tainted[keyOf(root(v))] = true
+}
+
+// leafRoot says whether v is, or is a view of, a leaf that requires gradients.
+func (g *Graph) leafRoot(v Value) bool {
+	m, ok := MetaOf(root(v))
+	return ok && m.RequiresGrad && m.Flags&FlagGradFn == 0
+}

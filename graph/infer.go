@@ -1,0 +1,337 @@
+package graph
+
+import "slices"
+
+// inference works out the outputs of one operator call.
+type inference struct {
+	graph   *Graph
+	shapes  *ShapeEnvironment
+	state   State
+	op      *Op
+	values  []Value // one per schema parameter
+	outputs []OutputInfo
+	mutates []Value
+	random  bool
+}
+
+func (c *inference) value(name string) Value {
+	if i := c.op.Schema.Position(name); i >= 0 {
+		return c.values[i]
+	}
+	return nil
+}
+
+// tensor gives the metadata of a tensor argument, nil when it is None or a number.
+func (c *inference) tensor(name string) *Meta {
+	m, _ := MetaOf(c.value(name))
+	return m
+}
+
+// self is the metadata of the first parameter, which the schemas using it declare as a tensor.
+func (c *inference) self() *Meta {
+	m, ok := MetaOf(c.values[0])
+	if !ok {
+		return &Meta{DType: NoDType}
+	}
+	return m
+}
+
+func (c *inference) boolean(name string) bool {
+	b, _ := c.value(name).(bool)
+	return b
+}
+
+func (c *inference) text(name string) string {
+	s, _ := c.value(name).(string)
+	return s
+}
+
+// dtype gives a type argument, or the fallback when it is None.
+func (c *inference) dtype(name string, fallback DType) DType {
+	if d, ok := c.value(name).(DType); ok {
+		return d
+	}
+	return fallback
+}
+
+// size gives an integer argument; false when it is None or something else.
+func (c *inference) size(name string) (Size, bool) { return sizeOf(c.value(name)) }
+
+// sizeOf reads an integer value, plain or symbolic.
+func sizeOf(v Value) (Size, bool) {
+	switch v := v.(type) {
+	case int64:
+		return Static(v), true
+	case Size:
+		return v, true
+	case *Input:
+		return v.Size, v.Kind == Int
+	}
+	return Size{}, false
+}
+
+// sizeValue is the argument form of a size.
+func sizeValue(s Size) Value {
+	if s.IsStatic() {
+		return s.Hint
+	}
+	return s
+}
+
+func sizeValues(sizes []Size) List {
+	items := make([]Value, len(sizes))
+	for i, s := range sizes {
+		items[i] = sizeValue(s)
+	}
+	return List{Items: items}
+}
+
+// integer gives an integer argument as a plain number, pinning symbols.
+func (c *inference) integer(name string) (int64, bool) {
+	s, ok := c.size(name)
+	if !ok {
+		return 0, false
+	}
+	return c.shapes.Specialise(s), true
+}
+
+// sizes gives a list of integers; false when the value is no such list.
+func (c *inference) sizes(name string) ([]Size, bool) { return sizesOf(c.value(name)) }
+
+func sizesOf(v Value) ([]Size, bool) {
+	list, ok := v.(List)
+	if !ok {
+		return nil, false
+	}
+	sizes := make([]Size, len(list.Items))
+	for i, item := range list.Items {
+		if sizes[i], ok = sizeOf(item); !ok {
+			return nil, false
+		}
+	}
+	return sizes, true
+}
+
+// integers is sizes with symbols pinned.
+func (c *inference) integers(name string) ([]int64, bool) {
+	sizes, ok := c.sizes(name)
+	numbers := make([]int64, len(sizes))
+	for i, s := range sizes {
+		numbers[i] = c.shapes.Specialise(s)
+	}
+	return numbers, ok
+}
+
+// wrapDim maps a dimension counted from the end; 0-d tensors count as 1-d.
+func wrapDim(dim int64, dimensions int) (int, bool) {
+	n := int64(max(dimensions, 1))
+	if dim < -n || dim >= n {
+		return 0, false
+	}
+	return int((dim + n) % n), true
+}
+
+// dim gives a dimension argument of the first tensor.
+func (c *inference) dim(name string) (int, error) {
+	n, ok := c.integer(name)
+	if !ok {
+		return 0, unknown(name + " is no number")
+	}
+	d, ok := wrapDim(n, c.self().Dim())
+	if !ok {
+		return 0, unknown(name + " out of range")
+	}
+	return d, nil
+}
+
+// make adds an output with fresh memory.
+func (c *inference) make(d DType, sizes, strides []Size) error {
+	if d == NoDType {
+		return unknown(c.op.String() + ": no common type")
+	}
+	c.outputs = append(c.outputs, OutputInfo{Meta: Meta{DType: d, Sizes: sizes, Strides: strides}, Relation: New()})
+	return nil
+}
+
+// makeContiguous adds a row-major output with fresh memory.
+func (c *inference) makeContiguous(d DType, sizes []Size) error {
+	for _, s := range sizes {
+		if s.Hint < 0 {
+			return unknown(c.op.String() + ": negative size")
+		}
+	}
+	return c.make(d, sizes, c.shapes.contiguousStrides(sizes))
+}
+
+// view adds an output over the first argument's memory.
+func (c *inference) view(sizes, strides []Size, offset Size) error {
+	meta := Meta{DType: c.self().DType, Sizes: sizes, Strides: strides, Offset: offset}
+	c.outputs = append(c.outputs, OutputInfo{Meta: meta, Relation: ViewOf(c.values[0])})
+	return nil
+}
+
+// returnSelf makes the first argument the output.
+func (c *inference) returnSelf() {
+	c.outputs = append(c.outputs, OutputInfo{Meta: *c.self(), Relation: SameAs(c.values[0])})
+}
+
+// tensors lists all tensor arguments, those in lists included.
+func (c *inference) tensors() []Value { return collectTensors(c.values) }
+
+func collectTensors(values []Value) []Value {
+	var found []Value
+	for _, v := range values {
+		if list, ok := v.(List); ok {
+			found = append(found, collectTensors(list.Items)...)
+		} else if _, ok := MetaOf(v); ok {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// device is where the results live: that of the arguments, which must agree unless a 0-d CPU tensor may join.
+func (c *inference) device() (Device, bool) {
+	var device Device
+	found, scalar := false, false
+	for _, v := range c.tensors() {
+		m, _ := MetaOf(v)
+		isScalar := m.Dim() == 0 && m.Device.Type == "cpu"
+		switch {
+		case !found || scalar && !isScalar:
+			device, found, scalar = m.Device, true, isScalar
+		case m.Device == device || isScalar && c.op.traits&mixedDevices != 0:
+		default:
+			return device, false
+		}
+	}
+	if !found {
+		device.Type = "cpu"
+	}
+	return device, found && (!scalar || c.onlyDevice(device))
+}
+
+// onlyDevice checks that no tensor that came before a longer one lives elsewhere.
+func (c *inference) onlyDevice(device Device) bool {
+	return !slices.ContainsFunc(c.tensors(), func(v Value) bool {
+		m, _ := MetaOf(v)
+		return m.Device != device
+	})
+}
+
+// accepts checks the element types of the tensors that take part in the computation.
+func (c *inference) accepts(d DType) bool {
+	class, ok := map[Category]byte{CategoryBool: 'b', CategoryInt: 'i', CategoryFloat: 'f', CategoryComplex: 'c'}[d.Category()]
+	if !ok || d.unpromotable() || d == Complex32 {
+		return false
+	}
+	if d.IsFloat() && d.Bytes() == 2 {
+		class = 'h'
+	}
+	return c.op.Accepts == "" || slices.Contains([]byte(c.op.Accepts), class)
+}
+
+// run applies the operator's rule and completes the outputs.
+func (c *inference) run() error {
+	if err := c.op.rule(c); err != nil {
+		return err
+	}
+	if c.op.InPlace {
+		if err := c.storeInFirst(); err != nil {
+			return err
+		}
+	}
+	c.random = c.random || c.op.traits&randomOp != 0
+	return c.complete()
+}
+
+// storeInFirst turns the functional result into an in-place one: same shape, castable type.
+func (c *inference) storeInFirst() error {
+	m := c.self()
+	result := c.outputs[0].Meta
+	if !c.shapes.AllEqual(m.Sizes, result.Sizes) || !canCast(result.DType, m.DType) {
+		return unknown(c.op.String() + ": the result does not fit the first argument")
+	}
+	c.outputs = nil
+	c.returnSelf()
+	c.mutates = append(c.mutates, c.values[0])
+	return nil
+}
+
+// complete fills in device, requires_grad and flags of the outputs, and rejects mutations that autograd or memory overlap forbid.
+func (c *inference) complete() error {
+	for _, v := range c.mutates {
+		if err := c.checkMutation(v); err != nil {
+			return err
+		}
+	}
+	gradient := c.gradient()
+	for i := range c.outputs {
+		c.completeOutput(&c.outputs[i], gradient)
+	}
+	return nil
+}
+
+// gradient says whether differentiable results of the operator require gradients.
+func (c *inference) gradient() bool {
+	if !c.state.GradMode || c.op.traits&noGradient != 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.tensors(), c.graph.RequiresGrad)
+}
+
+func (c *inference) completeOutput(o *OutputInfo, gradient bool) {
+	m := &o.Meta
+	if m.Device.Type == "" {
+		m.Device, _ = c.device()
+	}
+	requires := gradient && m.DType.IsDifferentiable()
+	switch o.Relation.Kind {
+	case RelationSame:
+		requires = requires && len(c.mutates) > 0 || c.graph.RequiresGrad(o.Relation.Of)
+		m.Flags &^= FlagLeaf | FlagGradFn
+	case RelationView:
+		m.Flags = FlagView
+	default:
+		m.Flags = 0
+	}
+	m.RequiresGrad = requires
+	switch leaf, known := leafOf(o.Relation); {
+	case known:
+		m.Flags |= leaf
+	case requires:
+		m.Flags |= FlagGradFn
+	default:
+		m.Flags |= FlagLeaf
+	}
+}
+
+// leafOf keeps the leaf flags of an argument that is returned unchanged and requires gradients itself.
+func leafOf(r Relation) (MetaFlags, bool) {
+	if r.Kind != RelationSame {
+		return 0, false
+	}
+	m, ok := MetaOf(r.Of)
+	if !ok || !m.RequiresGrad {
+		return 0, false
+	}
+	return m.Flags & (FlagLeaf | FlagGradFn), true
+}
+
+// checkMutation rejects what eager rejects: writing into memory where elements overlap, and in-place operations on leaves and
+// on views of leaves while gradients are recorded.
+func (c *inference) checkMutation(v Value) error {
+	m, ok := MetaOf(v)
+	if !ok || m.Flags&FlagInference != 0 {
+		return unknown("writes into something that is no plain tensor")
+	}
+	for i, s := range m.Strides {
+		if c.shapes.IsZero(s) && c.shapes.Less(Static(1), m.Sizes[i]) {
+			return unknown("writes into an expanded tensor")
+		}
+	}
+	if c.state.GradMode && c.graph.leafRoot(v) {
+		return unknown("writes into a leaf that requires gradients")
+	}
+	return nil
+}

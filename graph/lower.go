@@ -1,0 +1,95 @@
+package graph
+
+import (
+	"strings"
+
+	"github.com/cockroachdb/errors"
+)
+
+// Lower gives the graph with every torch-level node replaced by the aten operators of its expansion. It fails on nodes that
+// have none: calls the tables do not know and the host did not trace.
+func (g *Graph) Lower() (*Graph, error) {
+	l := &lowering{graph: &Graph{Name: g.Name, Inputs: g.Inputs, Shapes: g.Shapes}, replaced: map[storageKey]Value{}}
+	for _, n := range g.Nodes {
+		if err := l.lowerNode(n); err != nil {
+			return nil, errors.Wrapf(err, "lowering %s of graph %s", n.Name, g.Name)
+		}
+	}
+	l.graph.Outputs = l.replaceAll(g.Outputs)
+	return l.graph, nil
+}
+
+type lowering struct {
+	graph    *Graph
+	replaced map[storageKey]Value
+}
+
+func (l *lowering) lowerNode(n *Node) error {
+	if strings.HasPrefix(n.Target, "aten.") {
+		l.copyNode(n)
+		return nil
+	}
+	if len(n.Expansion) == 0 && n.ExpansionResults == nil {
+		return errors.WithHint(errors.Newf("%s has no expansion into aten operators", n.Target),
+			"the host traces calls that the function table does not know; keep such a call outside the graph otherwise")
+	}
+	var last *Node
+	for _, e := range n.Expansion {
+		last = l.copyNode(e)
+		last.Origin = n.Origin
+	}
+	return l.bindResults(n, last)
+}
+
+func (l *lowering) bindResults(n, last *Node) error {
+	for k := range n.Outputs {
+		switch {
+		case n.ExpansionResults != nil && k < len(n.ExpansionResults):
+			l.replaced[storageKey{node: n, output: k}] = l.replace(n.ExpansionResults[k])
+		case n.ExpansionResults == nil && last != nil && len(last.Outputs) == len(n.Outputs):
+			l.replaced[storageKey{node: n, output: k}] = last.Output(k)
+		default:
+			return errors.New("the expansion does not make all outputs")
+		}
+	}
+	return nil
+}
+
+// copyNode appends a copy of an aten node with its values renamed.
+func (l *lowering) copyNode(n *Node) *Node {
+	node := &Node{Target: n.Target, Args: l.replaceAll(n.Args), Mutates: l.replaceAll(n.Mutates), Random: n.Random,
+		Origin: n.Origin, ResultType: n.ResultType}
+	for _, k := range n.Keywords {
+		node.Keywords = append(node.Keywords, Keyword{k.Name, l.replace(k.Value)})
+	}
+	for k, o := range n.Outputs {
+		o.Relation.Of = l.replace(o.Relation.Of)
+		node.Outputs = append(node.Outputs, o)
+		l.replaced[storageKey{node: n, output: k}] = &Output{Node: node, Index: k}
+	}
+	node.Result = node.defaultResult()
+	l.graph.add(node)
+	return node
+}
+
+func (l *lowering) replaceAll(values []Value) []Value {
+	replaced := make([]Value, len(values))
+	for i, v := range values {
+		replaced[i] = l.replace(v)
+	}
+	return replaced
+}
+
+func (l *lowering) replace(v Value) Value {
+	switch v := v.(type) {
+	case *Output:
+		if value, ok := l.replaced[keyOf(v)]; ok {
+			return value
+		}
+	case List:
+		return List{Items: l.replaceAll(v.Items), Tuple: v.Tuple}
+	case Slice:
+		return Slice{l.replace(v.Start), l.replace(v.Stop), l.replace(v.Step)}
+	}
+	return v
+}

@@ -1,0 +1,244 @@
+package graph
+
+import "slices"
+
+func matrix(schema string, r rule) row {
+	return row{schema: schema, kind: KindMatrix, traits: oneType, rule: r}
+}
+
+func matrixRows() []row {
+	return []row{
+		matrix("mm(Tensor self, Tensor mat2) -> Tensor", inferMM),
+		matrix("bmm(Tensor self, Tensor mat2) -> Tensor", inferBMM),
+		matrix("matmul(Tensor self, Tensor other) -> Tensor", inferMatmul),
+		matrix("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
+		matrix("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
+		matrix("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
+		matrix("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
+		matrix("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
+		matrix("mv(Tensor self, Tensor vec) -> Tensor", inferMV),
+		matrix("dot(Tensor self, Tensor tensor) -> Tensor", inferDot),
+		matrix("vdot(Tensor self, Tensor other) -> Tensor", inferDot),
+		matrix("outer(Tensor self, Tensor vec2) -> Tensor", inferOuter),
+		matrix("inner(Tensor self, Tensor other) -> Tensor", inferInner),
+		matrix("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", inferLinear),
+		{schema: "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, " +
+			"bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", kind: KindMatrix, rule: inferAttention},
+	}
+}
+
+// matrixType checks that all tensors share one type that matrix products take.
+func (c *inference) matrixType() (DType, error) {
+	d := c.self().DType
+	if d == Bool || d == NoDType || d.unpromotable() || d == Complex32 {
+		return NoDType, unknown(c.op.String() + " does not take " + d.String())
+	}
+	for _, v := range c.tensors() {
+		if meta(v).DType != d {
+			return NoDType, unknown(c.op.String() + " of different types")
+		}
+	}
+	return d, nil
+}
+
+// matrixProduct gives the shape of the product of the last two dimensions; batch dimensions must be equal.
+func (c *inference) matrixProduct(a, b []Size, dimensions int) ([]Size, error) {
+	e := c.shapes
+	if len(a) != dimensions || len(b) != dimensions {
+		return nil, unknown(c.op.String() + ": wrong number of dimensions")
+	}
+	n := dimensions - 2
+	if !e.AllEqual(a[:n], b[:n]) || !e.Equal(a[n+1], b[n]) {
+		return nil, unknown(c.op.String() + ": shapes do not fit")
+	}
+	return append(slices.Clone(a[:n+1]), b[n+1]), nil
+}
+
+func (c *inference) product(a, b *Meta, dimensions int) error {
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	sizes, err := c.matrixProduct(a.Sizes, b.Sizes, dimensions)
+	if err != nil {
+		return err
+	}
+	return c.makeContiguous(d, sizes)
+}
+
+func inferMM(c *inference) error { return c.product(c.tensor("self"), c.tensor("mat2"), 2) }
+
+func inferBMM(c *inference) error { return c.product(c.tensor("self"), c.tensor("mat2"), 3) }
+
+func inferMV(c *inference) error {
+	m, v := c.tensor("self"), c.tensor("vec")
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	if m.Dim() != 2 || v.Dim() != 1 || !c.shapes.Equal(m.Sizes[1], v.Sizes[0]) {
+		return unknown("mv shapes")
+	}
+	return c.makeContiguous(d, m.Sizes[:1])
+}
+
+func inferDot(c *inference) error {
+	a, b := meta(c.values[0]), meta(c.values[1])
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	if a.Dim() != 1 || b.Dim() != 1 || !c.shapes.Equal(a.Sizes[0], b.Sizes[0]) {
+		return unknown("dot shapes")
+	}
+	return c.makeContiguous(d, nil)
+}
+
+func inferOuter(c *inference) error {
+	a, b := meta(c.values[0]), meta(c.values[1])
+	if a.Dim() != 1 || b.Dim() != 1 || a.DType != b.DType {
+		return unknown("outer arguments")
+	}
+	return c.makeContiguous(a.DType, []Size{a.Sizes[0], b.Sizes[0]})
+}
+
+func inferInner(c *inference) error {
+	a, b := meta(c.values[0]), meta(c.values[1])
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	if a.Dim() == 0 || b.Dim() == 0 || !c.shapes.Equal(a.Sizes[a.Dim()-1], b.Sizes[b.Dim()-1]) {
+		return unknown("inner shapes")
+	}
+	return c.makeContiguous(d, slices.Concat(a.Sizes[:a.Dim()-1], b.Sizes[:b.Dim()-1]))
+}
+
+// inferAddMM covers self·beta + alpha·(a @ b), where self broadcasts to the product.
+func inferAddMM(c *inference) error {
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	if err := c.checkScalars(d); err != nil {
+		return err
+	}
+	sizes, err := c.addedProduct(meta(c.values[1]).Sizes, meta(c.values[2]).Sizes)
+	if err != nil {
+		return err
+	}
+	joined, ok := c.shapes.broadcast(sizes, c.self().Sizes)
+	if !ok || !c.shapes.AllEqual(joined, sizes) {
+		return unknown(c.op.String() + ": the added tensor does not fit")
+	}
+	return c.makeContiguous(d, sizes)
+}
+
+func (c *inference) addedProduct(a, b []Size) ([]Size, error) {
+	switch c.op.Schema.Name {
+	case "addmm":
+		return c.matrixProduct(a, b, 2)
+	case "baddbmm":
+		return c.matrixProduct(a, b, 3)
+	case "addbmm":
+		sizes, err := c.matrixProduct(a, b, 3)
+		if err != nil {
+			return nil, err
+		}
+		return sizes[1:], nil
+	case "addmv":
+		if len(a) == 2 && len(b) == 1 && c.shapes.Equal(a[1], b[0]) {
+			return a[:1], nil
+		}
+	case "addr":
+		if len(a) == 1 && len(b) == 1 {
+			return []Size{a[0], b[0]}, nil
+		}
+	}
+	return nil, unknown(c.op.String() + ": shapes do not fit")
+}
+
+// inferMatmul broadcasts batch dimensions and treats vectors as matrices whose extra dimension is dropped again.
+func inferMatmul(c *inference) error {
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	a, b := meta(c.values[0]).Sizes, meta(c.values[1]).Sizes
+	if len(a) == 0 || len(b) == 0 {
+		return unknown("matmul of a 0-d tensor")
+	}
+	sizes, err := c.matmulSizes(a, b)
+	if err != nil {
+		return err
+	}
+	return c.makeContiguous(d, sizes)
+}
+
+func (c *inference) matmulSizes(a, b []Size) ([]Size, error) {
+	rows, columns := a[:0:0], b[:0:0]
+	inner, batchA, batchB := a[len(a)-1], a[:0], b[:0]
+	if len(a) > 1 {
+		rows, batchA = a[len(a)-2:len(a)-1], a[:len(a)-2]
+	}
+	shared := b[0]
+	if len(b) > 1 {
+		shared, columns, batchB = b[len(b)-2], b[len(b)-1:], b[:len(b)-2]
+	}
+	batch, ok := c.shapes.broadcast(batchA, batchB)
+	if !ok || !c.shapes.Equal(inner, shared) {
+		return nil, unknown("matmul shapes")
+	}
+	return slices.Concat(batch, rows, columns), nil
+}
+
+func inferLinear(c *inference) error {
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	input, weight, bias := c.tensor("input").Sizes, c.tensor("weight").Sizes, c.tensor("bias")
+	if len(input) == 0 || len(weight) != 2 || !c.shapes.Equal(input[len(input)-1], weight[1]) {
+		return unknown("linear shapes")
+	}
+	if bias != nil && (bias.Dim() != 1 || !c.shapes.Equal(bias.Sizes[0], weight[0])) {
+		return unknown("linear bias")
+	}
+	return c.makeContiguous(d, append(slices.Clone(input[:len(input)-1]), weight[0]))
+}
+
+// inferAttention gives a row-major result for row-major operands only: the kernels eager picks from lay out results
+// differently otherwise.
+func inferAttention(c *inference) error {
+	q, k, v := c.tensor("query"), c.tensor("key"), c.tensor("value")
+	dropout, _ := c.value("dropout_p").(float64)
+	d := q.DType
+	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || !d.IsFloat() || k.DType != d || v.DType != d || c.boolean("enable_gqa") {
+		return unknown("attention arguments")
+	}
+	e := c.shapes
+	fits := e.AllEqual(q.Sizes[:2], k.Sizes[:2]) && e.AllEqual(k.Sizes[:3], v.Sizes[:3]) && e.Equal(q.Sizes[3], k.Sizes[3])
+	if !fits || dropout != 0 {
+		return unknown("attention shapes or dropout")
+	}
+	if mask := c.tensor("attn_mask"); mask != nil && (!c.maskFits(mask, q, k) || c.boolean("is_causal")) {
+		return unknown("attention mask")
+	}
+	sizes := append(slices.Clone(q.Sizes[:3]), v.Sizes[3])
+	return c.attentionLayout(d, sizes)
+}
+
+func (c *inference) maskFits(mask, q, k *Meta) bool {
+	scores := append(slices.Clone(q.Sizes[:3]), k.Sizes[2])
+	joined, ok := c.shapes.broadcast(scores, mask.Sizes)
+	return ok && c.shapes.AllEqual(joined, scores) && (mask.DType == Bool || mask.DType == q.DType) && !c.graph.RequiresGrad(c.value("attn_mask"))
+}
+
+func (c *inference) attentionLayout(d DType, sizes []Size) error {
+	for _, s := range sizes {
+		if c.shapes.IsZero(s) {
+			return unknown("attention over nothing")
+		}
+	}
+	return c.makeContiguous(d, sizes)
+}

@@ -1,0 +1,236 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/errors"
+)
+
+// Kind sorts operators by what a backend does with them.
+type Kind uint8
+
+// Kinds of operators.
+const (
+	KindPointwise Kind = iota // every output element depends on one element of each input
+	KindView                  // no work: another description of the same memory
+	KindReduction             // folds dimensions
+	KindScan                  // cumulative along one dimension
+	KindMatrix                // matrix products and convolutions
+	KindNormalise             // softmax and normalisation over dimensions
+	KindIndex                 // moves elements by index
+	KindShape                 // moves elements by position (cat, pad, flip)
+	KindFactory               // makes a tensor from numbers
+	KindCopy                  // copies or casts
+	KindRandom                // draws random numbers
+	KindLibrary               // anything else
+)
+
+var kindNames = [...]string{"pointwise", "view", "reduction", "scan", "matrix", "normalise", "index", "shape", "factory", "copy",
+	"random", "library"}
+
+// String names the kind.
+func (k Kind) String() string { return kindNames[k] }
+
+// trait is a set of properties of an operator.
+type trait uint32
+
+const (
+	intToFloat     trait = 1 << iota // integer operands compute in the default float type
+	boolResult                       // the result is bool
+	realResult                       // complex operands give their real type
+	selfType                         // the type of the first tensor counts, no promotion
+	oneType                          // tensors of different types are rejected
+	noInPlace                        // there is no NAME_ operator
+	noGradient                       // the result never requires gradients
+	mixedDevices                     // 0-d CPU tensors may meet tensors of another device
+	randomOp                         // draws from the random generator
+	contiguousOnly                   // the result is always row-major
+)
+
+// rule infers the outputs of an operator whose arguments are bound.
+type rule func(*inference) error
+
+// Op is one row of the operator table. Accepts holds the element-type classes the operator takes (b bool, i integers, h float16
+// and bfloat16, f float32 and float64, c complex); empty means any. Body is the scalar expression of a pointwise operator;
+// empty when there is no formula and the operator runs as a library call.
+type Op struct {
+	Schema  *Schema
+	Kind    Kind
+	Accepts string
+	InPlace bool // NAME_ of a functional operator: the result is the first argument
+
+	body   body
+	traits trait
+	rule   rule
+}
+
+// row is the written form of one or, with its in-place variant, two operators.
+type row struct {
+	schema  string
+	kind    Kind
+	accepts string
+	body    body
+	traits  trait
+	rule    rule
+}
+
+// opTable holds every operator by target, and by base name in the order of the table.
+type opTable struct {
+	byTarget map[string]*Op
+	byName   map[string][]*Op
+}
+
+var ops = sync.OnceValue(buildOpTable)
+
+func buildOpTable() *opTable {
+	table := &opTable{byTarget: map[string]*Op{}, byName: map[string][]*Op{}}
+	for _, rows := range [][]row{
+		pointwiseRows(), specialRows(), backwardRows(), viewRows(), reductionRows(), matrixRows(), convolutionRows(), normalisationRows(),
+		indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(), poolingRows(), randomRows(),
+	} {
+		for _, r := range rows {
+			table.addRow(r)
+		}
+	}
+	return table
+}
+
+func (t *opTable) addRow(r row) {
+	schema, err := ParseSchema(r.schema)
+	if err != nil {
+		panic(err) // a typing mistake in the table, found by the first test
+	}
+	op := &Op{Schema: schema, Kind: r.kind, Accepts: r.accepts, body: r.body, traits: r.traits, rule: r.rule}
+	t.add(op)
+	if r.kind == KindPointwise && r.traits&noInPlace == 0 {
+		t.add(op.inPlace())
+	}
+}
+
+func (t *opTable) add(op *Op) {
+	t.byTarget[op.Schema.Target()] = op
+	t.byName[op.Schema.Name] = append(t.byName[op.Schema.Name], op)
+}
+
+// inPlaceOverloads renames overloads where NAME_ differs from NAME.
+var inPlaceOverloads = map[string]string{
+	"pow.Tensor_Tensor": "Tensor", "pow.Tensor_Scalar": "Scalar", "ldexp.Tensor": "default", "floor_divide.default": "Tensor",
+}
+
+// inPlace derives NAME_ from NAME.
+func (op *Op) inPlace() *Op {
+	schema := *op.Schema
+	schema.Name += "_"
+	schema.Parameters = slices.Clone(schema.Parameters)
+	schema.Parameters[0].Mutated = true
+	if overload, ok := inPlaceOverloads[op.Schema.Name+"."+op.Schema.Overload]; ok {
+		schema.Overload = overload
+	}
+	variant := *op
+	variant.Schema = &schema
+	variant.InPlace = true
+	return &variant
+}
+
+// LookUp finds an operator by its target, "aten.add.Tensor".
+func LookUp(target string) (*Op, bool) {
+	op, ok := ops().byTarget[target]
+	return op, ok
+}
+
+// Targets lists every operator of the table, sorted.
+func Targets() []string { return slices.Sorted(maps.Keys(ops().byTarget)) }
+
+// String is the operator's target.
+func (op *Op) String() string { return op.Schema.Target() }
+
+// hasBody says whether a formula describes the operator.
+func (op *Op) hasBody() bool { return op.body.text != "" || op.body.choose != nil }
+
+// Bind fits arguments to the schema and fills in defaults: one value per parameter.
+func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
+	parameters := op.Schema.Parameters
+	values := make([]Value, len(parameters))
+	given := make([]bool, len(parameters))
+	for i, v := range args {
+		if i >= len(parameters) || parameters[i].KeywordOnly {
+			return nil, errors.Newf("%s takes fewer than %d positional arguments", op, len(args))
+		}
+		values[i], given[i] = v, true
+	}
+	for _, k := range keywords {
+		i := op.Schema.Position(k.Name)
+		if i < 0 || given[i] {
+			return nil, errors.Newf("%s: keyword %s is unknown or given twice", op, k.Name)
+		}
+		values[i], given[i] = k.Value, true
+	}
+	for i := range parameters {
+		if err := parameters[i].complete(&values[i], given[i]); err != nil {
+			return nil, errors.Wrapf(err, "%s", op)
+		}
+	}
+	return values, nil
+}
+
+// complete puts in the default of an absent value and checks a present one.
+func (p *Parameter) complete(v *Value, given bool) error {
+	if !given {
+		if !p.HasDefault {
+			return errors.Newf("lacks argument %s", p.Name)
+		}
+		*v = p.Default
+		return nil
+	}
+	converted, ok := p.convert(*v, true)
+	if !ok {
+		return errors.Newf("argument %s cannot be %s", p.Name, FormatValue(*v))
+	}
+	*v = converted
+	return nil
+}
+
+// normalForm splits bound values into positional arguments and the keyword-only ones that differ from their defaults.
+func (op *Op) normalForm(values []Value) ([]Value, []Keyword) {
+	var args []Value
+	var keywords []Keyword
+	for i, p := range op.Schema.Parameters {
+		switch {
+		case !p.KeywordOnly:
+			args = append(args, values[i])
+		case !p.HasDefault || FormatValue(values[i]) != FormatValue(p.Default):
+			keywords = append(keywords, Keyword{p.Name, values[i]})
+		}
+	}
+	return args, keywords
+}
+
+// Argument gives the value of a parameter of an aten-level node, its default when the node does not mention it; false when the
+// target or the parameter is unknown.
+func (n *Node) Argument(name string) (Value, bool) {
+	op, ok := LookUp(n.Target)
+	if !ok {
+		return nil, false
+	}
+	values, err := op.Bind(n.Args, n.Keywords)
+	i := op.Schema.Position(name)
+	if err != nil || i < 0 {
+		return nil, false
+	}
+	return values[i], true
+}
+
+func (n *Node) checkSchema() error {
+	op, ok := LookUp(n.Target)
+	if !ok {
+		if strings.Count(n.Target, ".") < 2 {
+			return errors.Newf("aten target %q lacks an overload", n.Target)
+		}
+		return nil
+	}
+	_, err := op.Bind(n.Args, n.Keywords)
+	return err
+}

@@ -1,0 +1,260 @@
+package graph
+
+import (
+	"math"
+	"strconv"
+)
+
+// promotionNames are the Scalar parameters that count as operands in type promotion; others (alpha, value, slopes) do not.
+var promotionNames = map[string]bool{"self": true, "other": true, "exponent": true, "min": true, "max": true}
+
+// conditionNames are bool parameters that stay out of promotion.
+var conditionNames = map[string]bool{"condition": true, "mask": true}
+
+// promotion is the type a pointwise operator computes in and the type of its result.
+type promotion struct {
+	compute, result DType
+}
+
+func (c *inference) promotion() (promotion, error) {
+	common, err := c.commonType()
+	if err != nil {
+		return promotion{}, err
+	}
+	if common == NoDType || !c.accepts(common) {
+		return promotion{}, unknown(c.op.String() + " does not take " + common.String())
+	}
+	compute := common
+	if c.op.traits&intToFloat != 0 && !common.IsDifferentiable() {
+		compute = c.state.defaultDType()
+	}
+	result := compute
+	switch {
+	case c.op.traits&boolResult != 0:
+		result = Bool
+	case c.op.traits&realResult != 0:
+		result = compute.Real()
+	}
+	return promotion{compute, result}, nil
+}
+
+func (s State) defaultDType() DType {
+	if s.DefaultDType == NoDType {
+		return Float32
+	}
+	return s.DefaultDType
+}
+
+// commonType promotes the operands, or takes the first tensor's type where the operator says so.
+func (c *inference) commonType() (DType, error) {
+	var types resultType
+	first := NoDType
+	for i, p := range c.op.Schema.Parameters {
+		m, isTensor := MetaOf(c.values[i])
+		switch {
+		case isTensor && conditionNames[p.Name]:
+			if m.DType != Bool {
+				return NoDType, unknown("condition is not bool")
+			}
+		case isTensor:
+			if first == NoDType {
+				first = m.DType
+			}
+			if c.op.traits&oneType != 0 && m.DType != first {
+				return NoDType, unknown(c.op.String() + " of different types")
+			}
+			types.addTensor(m)
+		case p.Kind == KindTensor || p.Kind == KindScalar && promotionNames[p.Name]:
+			if d, ok := numberType(c.values[i]); ok {
+				types.addNumber(d, c.state.defaultDType())
+			}
+		}
+	}
+	if c.op.traits&selfType != 0 {
+		return first, nil
+	}
+	return types.common(), nil
+}
+
+// inferPointwise broadcasts the tensors, promotes their types and propagates strides.
+func inferPointwise(c *inference) error {
+	types, err := c.promotion()
+	if err != nil {
+		return err
+	}
+	if err := c.checkScalars(types.compute); err != nil {
+		return err
+	}
+	metas := c.operandMetas(types.compute)
+	shapes := make([][]Size, len(metas))
+	for i, m := range metas {
+		shapes[i] = m.Sizes
+	}
+	shape, ok := c.shapes.broadcast(shapes...)
+	if !ok || len(metas) == 0 {
+		return unknown(c.op.String() + ": shapes do not broadcast")
+	}
+	if c.op.InPlace {
+		return c.make(types.result, shape, c.self().Strides)
+	}
+	return c.make(types.result, shape, c.shapes.iteratorStrides(shape, metas))
+}
+
+// operandMetas lists the operands' layouts as the iterator sees them: Python numbers in tensor parameters are 0-d tensors, and
+// on the CPU an operand of another type is first converted, which closes gaps in its layout.
+func (c *inference) operandMetas(compute DType) []*Meta {
+	var metas []*Meta
+	for i, p := range c.op.Schema.Parameters {
+		m, isTensor := MetaOf(c.values[i])
+		switch {
+		case isTensor && m.DType != compute && !conditionNames[p.Name] && m.Device.Type == "cpu" && !c.shapes.isDense(m):
+			converted := *m
+			converted.Strides, _ = c.shapes.formatStrides(c.shapes.suggestedFormat(m), m.Sizes)
+			metas = append(metas, &converted)
+		case isTensor:
+			metas = append(metas, m)
+		case (p.Kind == KindTensor || p.Kind == KindScalar && promotionNames[p.Name]) && c.values[i] != nil:
+			metas = append(metas, &Meta{})
+		}
+	}
+	return metas
+}
+
+// checkScalars rejects scalars that eager rejects: bool alpha for non-bool results, float alpha for integers, complex for reals.
+func (c *inference) checkScalars(compute DType) error {
+	for i, p := range c.op.Schema.Parameters {
+		if p.Kind != KindScalar || promotionNames[p.Name] || c.values[i] == nil {
+			continue
+		}
+		d, ok := numberType(c.values[i])
+		given := !p.HasDefault || FormatValue(c.values[i]) != FormatValue(p.Default)
+		if !ok || given && (d.Category() > max(compute.Category(), CategoryInt) || d == Bool && compute != Bool) {
+			return unknown(c.op.String() + ": scalar " + p.Name + " of a type the operands do not allow")
+		}
+	}
+	return nil
+}
+
+func sgnFormula(_ *inference, compute DType) string {
+	if compute.IsComplex() {
+		return ""
+	}
+	return "where(self > 0, 1, where(self < 0, -1, 0))"
+}
+
+func angleFormula(_ *inference, compute DType) string {
+	if compute.IsComplex() {
+		return ""
+	}
+	return "where(isnan(self), self, where(self < 0, pi, 0))"
+}
+
+// roundFormula scales by a power of ten as ATen does: by multiplication first for positive decimals, by division for negative.
+func roundFormula(c *inference, _ DType) string {
+	decimals, _ := c.integer("decimals")
+	scale := strconv.FormatFloat(math.Pow(10, math.Abs(float64(decimals))), 'f', 1, 64)
+	switch {
+	case decimals > 0:
+		return "round(self * " + scale + ") / " + scale
+	case decimals < 0:
+		return "round(self / " + scale + ") * " + scale
+	}
+	return "round(self)"
+}
+
+func logitFormula(c *inference, _ DType) string {
+	if c.value("eps") == nil {
+		return "log(self / (1 - self))"
+	}
+	clamped := "where(self < eps, eps, where(self > 1 - eps, 1 - eps, self))"
+	return "log(" + clamped + " / (1 - " + clamped + "))"
+}
+
+// largest finite values by type, for nan_to_num.
+var largestFinite = map[DType]float64{Float16: 65504, BFloat16: 3.3895313892515355e38, Float32: math.MaxFloat32, Float64: math.MaxFloat64}
+
+func nanToNumFormula(c *inference, compute DType) string {
+	largest, ok := largestFinite[compute]
+	if !ok {
+		if compute.IsComplex() {
+			return ""
+		}
+		return "self"
+	}
+	replacement := func(name string, otherwise float64) string {
+		if c.value(name) != nil {
+			return name
+		}
+		return strconv.FormatFloat(otherwise, 'f', 1, 64)
+	}
+	lowest := replacement("neginf", largest)
+	if c.value("neginf") == nil {
+		lowest = "-" + lowest
+	}
+	nan := "0"
+	if _, isFloat := c.value("nan").(float64); isFloat {
+		nan = strconv.FormatFloat(c.value("nan").(float64), 'f', -1, 64)
+	}
+	return "where(isnan(self), " + nan + ", where(self == inf, " + replacement("posinf", largest) + ", where(self == -inf, " + lowest + ", self)))"
+}
+
+func divModeFormula(c *inference, compute DType) string {
+	switch mode := c.text("rounding_mode"); {
+	case mode == "floor":
+		return "floordiv(self, other)"
+	case mode == "trunc" && compute.IsFloat():
+		return "trunc(self / other)"
+	case mode == "trunc":
+		return "truncdiv(self, other)"
+	}
+	return "self / other"
+}
+
+// powFormula uses the same special cases for constant exponents of floats as ATen's pow_tensor_scalar kernel.
+func powFormula(c *inference, compute DType) string {
+	exponent, isFloat := c.value("exponent").(float64)
+	if n, ok := c.value("exponent").(int64); ok {
+		exponent, isFloat = float64(n), true
+	}
+	if !isFloat || !compute.IsFloat() {
+		return "pow(self, exponent)"
+	}
+	special := map[float64]string{0: "1", 0.5: "sqrt(self)", 1: "self", 2: "self * self", 3: "self * self * self",
+		-0.5: "rsqrt(self)", -1: "1 / self", -2: "1 / (self * self)"}
+	if text, ok := special[exponent]; ok {
+		return text
+	}
+	return "pow(self, exponent)"
+}
+
+func clampFormula(c *inference, _ DType) string {
+	text := "self"
+	if c.value("min") != nil {
+		text = "maximum(" + text + ", min)"
+	}
+	if c.value("max") != nil {
+		text = "minimum(" + text + ", max)"
+	}
+	return text
+}
+
+func geluFormula(c *inference, _ DType) string {
+	if c.text("approximate") == "tanh" {
+		return "0.5 * self * (1 + tanh(0.7978845608028654 * (self + 0.044715 * (self * self * self))))"
+	}
+	return "self * 0.5 * (1 + erf(self * 0.7071067811865476))"
+}
+
+func geluBackwardFormula(c *inference, _ DType) string {
+	if c.text("approximate") == "tanh" {
+		return ""
+	}
+	return "grad_output * (0.5 * (1 + erf(self * 0.7071067811865476)) + self * (exp(self * self * -0.5) * 0.3989422804014327))"
+}
+
+func eluBackwardFormula(c *inference, _ DType) string {
+	if c.boolean("is_result") {
+		return "where(self_or_result <= 0, grad_output * input_scale * (self_or_result + alpha * scale), grad_output * scale)"
+	}
+	return "where(self_or_result <= 0, grad_output * input_scale * (alpha * scale) * exp(self_or_result * input_scale), grad_output * scale)"
+}

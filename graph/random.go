@@ -1,0 +1,99 @@
+package graph
+
+func randomRows() []row {
+	like := tensorOptions + ", MemoryFormat? memory_format=None) -> Tensor"
+	fresh := tensorOptions + ") -> Tensor"
+	random := func(schema string, traits trait, r rule) row {
+		return row{schema: schema, kind: KindRandom, traits: traits | randomOp, rule: r}
+	}
+	return []row{
+		{schema: "dropout(Tensor input, float p, bool train) -> Tensor", kind: KindRandom, rule: inferDropout},
+		{schema: "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", kind: KindRandom, rule: inferDropoutInto},
+		random("rand(SymInt[] size, *, "+fresh, noGradient, inferRandomFresh),
+		random("randn(SymInt[] size, *, "+fresh, noGradient, inferRandomFresh),
+		random("randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor", noGradient, inferRandomInteger),
+		random("rand_like(Tensor self, *, "+like, noGradient, inferRandomLike),
+		random("randn_like(Tensor self, *, "+like, noGradient, inferRandomLike),
+		random("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", 0, inferBernoulli),
+		random("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomInto),
+		random("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		random("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+	}
+}
+
+// inferDropout returns the argument itself when there is nothing to drop.
+func inferDropout(c *inference) error {
+	m := c.self()
+	p, ok := c.value("p").(float64)
+	if !ok || p < 0 || p > 1 || !m.DType.IsFloat() {
+		return unknown("dropout arguments")
+	}
+	if !c.boolean("train") || p == 0 || c.shapes.anyZero(m.Sizes) {
+		c.returnSelf()
+		return nil
+	}
+	c.random = true
+	if !c.shapes.isDense(m) {
+		return unknown("dropout of a tensor with gaps")
+	}
+	return c.make(m.DType, m.Sizes, c.shapes.iteratorStrides(m.Sizes, []*Meta{m, m}))
+}
+
+func inferDropoutInto(c *inference) error {
+	m := c.self()
+	p, ok := c.value("p").(float64)
+	if !ok || p < 0 || p > 1 || !m.DType.IsFloat() {
+		return unknown("dropout arguments")
+	}
+	if !c.boolean("train") || p == 0 || c.shapes.anyZero(m.Sizes) {
+		c.returnSelf()
+		return nil
+	}
+	c.random = true
+	return c.mutateSelf()
+}
+
+func inferRandomFresh(c *inference) error {
+	if d := c.dtype("dtype", c.state.defaultDType()); !d.IsFloat() {
+		return unknown("random numbers of this type")
+	}
+	return inferFilled(c)
+}
+
+func inferRandomInteger(c *inference) error {
+	low, okLow := c.size("low")
+	high, okHigh := c.size("high")
+	if !okLow || !okHigh || !c.shapes.Less(low, high) || c.dtype("dtype", Int64) != Int64 {
+		return unknown("randint arguments")
+	}
+	return inferFilled(c)
+}
+
+func inferRandomLike(c *inference) error {
+	if d := c.dtype("dtype", c.self().DType); !d.IsFloat() {
+		return unknown("random numbers of this type")
+	}
+	return inferLike(c)
+}
+
+func inferBernoulli(c *inference) error {
+	m := c.self()
+	if !m.DType.IsFloat() || c.value("generator") != nil {
+		return unknown("bernoulli arguments")
+	}
+	return c.make(m.DType, m.Sizes, c.shapes.preservedStrides(m))
+}
+
+func inferRandomInto(c *inference) error {
+	if c.value("generator") != nil || c.graph.RequiresGrad(c.values[0]) {
+		return unknown("random fill of this tensor")
+	}
+	return c.mutateSelf()
+}
+
+func inferRandomFloatInto(c *inference) error {
+	if !c.self().DType.IsFloat() {
+		return unknown("random fill of this type")
+	}
+	return inferRandomInto(c)
+}
