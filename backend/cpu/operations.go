@@ -136,19 +136,24 @@ func (e *emitter) choose(condition string, typ loop.Type, lanes int, yes, no str
 	return e.assign("select %s %s, %s %s, %s %s", wide("i1", lanes), condition, vector, yes, vector, no)
 }
 
-// extreme is written so that x86's maxps and minps, which return the second operand for unordered ones, match the inner select.
+// extreme is written so that x86's maxps and minps, which return the second operand for equal and unordered ones, match the first select.
 func (e *emitter) extreme(op loop.Op, typ loop.Type, lanes int, args []string) string {
 	order := loop.OpGreater
 	if op == loop.OpMinimum {
 		order = loop.OpLess
 	}
-	better := e.operation(order, typ, lanes, args)
-	chosen := e.choose(better, typ, lanes, args[0], args[1])
-	if !typ.Is(loop.ClassFloat) {
+	better := e.operation(order, typ, lanes, []string{args[1], args[0]})
+	chosen := e.choose(better, typ, lanes, args[1], args[0])
+	if !typ.Is(loop.ClassFloat) || number(args[1]) {
 		return chosen
 	}
-	nan := e.assign("fcmp uno %s %s, %s", vectorType(typ, lanes), args[0], args[0])
-	return e.choose(nan, typ, lanes, args[0], chosen)
+	nan := e.assign("fcmp uno %s %s, %s", vectorType(typ, lanes), args[1], args[1])
+	return e.choose(nan, typ, lanes, args[1], chosen)
+}
+
+// number reports whether an operand is a constant other than NaN.
+func number(text string) bool {
+	return text[0] != '%' && !strings.Contains(text, "0x7FF8") && !strings.Contains(text, "0xFFF8")
 }
 
 func (e *emitter) extremeNumber(op loop.Op, typ loop.Type, lanes int, args []string) string {

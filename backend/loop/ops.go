@@ -39,7 +39,7 @@ const (
 	OpMultiply
 	OpNegate
 	OpAbsolute // the minimum of a signed type wraps to itself
-	OpMaximum  // NaN when either argument is NaN
+	OpMaximum  // NaN when either argument is NaN, argument 0 when they are equal (which tells zeros apart)
 	OpMinimum
 	OpDivide         // floats only: IEEE division
 	OpDivideTruncate // integers: rounds toward zero. The divisor is never zero; minimum / -1 wraps

@@ -1,0 +1,370 @@
+package backend
+
+import "fusee/graph"
+
+// group is a set of operations that become one kernel. Its index space is space; the dimensions with inner set are loops inside each outer
+// point, along which its reductions run.
+type group struct {
+	members  []*operation // in reverse program order
+	mappings map[*operation]mapping
+	space    []graph.Size
+	inner    []bool
+	segment  int
+	device   graph.Device
+	library  bool // a single library call
+	stored   map[*tensor]bool
+	after    map[*group]bool // groups that use what this one makes
+	order    int
+}
+
+// hasInner reports whether the group has reductions.
+func (g *group) hasInner() bool {
+	for _, inner := range g.inner {
+		if inner {
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether other must run after g.
+func (g *group) reaches(other *group, seen map[*group]bool) bool {
+	if g == other {
+		return true
+	}
+	if seen[g] {
+		return false
+	}
+	seen[g] = true
+	for next := range g.after {
+		if next.reaches(other, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// fuse gives every operation a group. It walks the program backwards, so that when an operation is placed all its uses are known: one whose uses
+// all lie in one group, at indices that group can compute, is computed there and never stored.
+func fuse(c *compilation) error {
+	f := &fusion{shapes: c.program.graph.Shapes}
+	operations := c.program.operations
+	for index := len(operations) - 1; index >= 0; index-- {
+		f.place(operations[index])
+	}
+	c.groups = f.groups
+	return nil
+}
+
+type fusion struct {
+	shapes *graph.ShapeEnvironment
+	groups []*group
+}
+
+func (f *fusion) place(op *operation) {
+	if op.kind != pointwise && op.kind != reduction {
+		f.start(op)
+		return
+	}
+	for _, candidate := range f.candidates(op) {
+		if f.join(op, candidate) {
+			return
+		}
+	}
+	f.start(op)
+}
+
+// consumers lists the operations that read an operation's outputs; reads of views count as reads of their roots.
+func consumers(op *operation) []*operation {
+	var result []*operation
+	for _, output := range op.outputs {
+		if output != nil {
+			result = append(result, output.uses...)
+		}
+	}
+	return result
+}
+
+// candidates lists the groups that use the operation's result, each once, in order of program.
+func (f *fusion) candidates(op *operation) []*group {
+	var result []*group
+	seen := map[*group]bool{}
+	for _, user := range consumers(op) {
+		if g := user.group; g != nil && !seen[g] && !g.library && g.segment == op.segment && g.device == op.device() {
+			seen[g] = true
+			result = append(result, g)
+		}
+	}
+	return result
+}
+
+func (op *operation) device() graph.Device {
+	for _, output := range op.outputs {
+		if output != nil {
+			return output.meta.Device
+		}
+	}
+	return graph.Device{}
+}
+
+// start opens a group for the operation alone.
+func (f *fusion) start(op *operation) {
+	g := &group{mappings: map[*operation]mapping{}, stored: map[*tensor]bool{}, after: map[*group]bool{}, segment: op.segment, device: op.device()}
+	f.groups = append(f.groups, g)
+	g.library = op.kind == library
+	if !g.library {
+		g.space, g.inner = op.ownSpace()
+		f.add(op, g, identity(op.outputs[0].meta.Sizes))
+	} else {
+		f.add(op, g, nil)
+	}
+	for _, output := range op.outputs {
+		if output != nil {
+			g.stored[output] = true
+		}
+	}
+}
+
+// ownSpace is the index space of an operation by itself: its output's dimensions, then those it reduces.
+func (op *operation) ownSpace() ([]graph.Size, []bool) {
+	space := append([]graph.Size(nil), op.outputs[0].meta.Sizes...)
+	inner := make([]bool, len(space))
+	for _, size := range significant(op.reducedSizes()) {
+		space, inner = append(space, size), append(inner, true)
+	}
+	return space, inner
+}
+
+func (f *fusion) add(op *operation, g *group, m mapping) {
+	g.members = append(g.members, op)
+	g.mappings[op] = m
+	op.group = g
+	for _, user := range consumers(op) {
+		if user.group != g && user.group != nil {
+			g.after[user.group] = true
+		}
+	}
+}
+
+// join puts the operation into the group when every use there reads it at one and the same index, and no cycle of groups arises.
+func (f *fusion) join(op *operation, g *group) bool {
+	m, ok := f.placement(op, g)
+	if !ok || f.cyclic(op, g) {
+		return false
+	}
+	stored := f.mustStore(op, g)
+	extension, ok := f.extension(op, g, m)
+	if !ok || stored && !f.storable(op, g, m) {
+		return false
+	}
+	for _, size := range extension {
+		g.space, g.inner = append(g.space, size), append(g.inner, true)
+	}
+	if op.kind == reduction {
+		f.markInner(op, g, m)
+	}
+	if stored {
+		g.stored[op.outputs[0]] = true
+	}
+	f.add(op, g, m)
+	return true
+}
+
+// placement finds the one mapping that all reads within the group agree on.
+func (f *fusion) placement(op *operation, g *group) (mapping, bool) {
+	var result mapping
+	for _, user := range consumers(op) {
+		if user.group != g {
+			continue
+		}
+		for _, operand := range user.operands {
+			if operand.tensor == nil || operand.tensor.root.producer != op {
+				continue
+			}
+			m, ok := f.readMapping(user, operand.tensor, g)
+			if !ok || result != nil && !result.equal(m) {
+				return nil, false
+			}
+			result = m
+		}
+	}
+	return result, result != nil
+}
+
+// readMapping returns where in the kernel's index space user reads the elements of the operand's root.
+func (f *fusion) readMapping(user *operation, operand *tensor, g *group) (mapping, bool) {
+	access := reading(f.shapes, operand, user.inputSpace(), user.inputMapping(g), len(g.space))
+	return invert(&operand.root.meta, access, g.space)
+}
+
+// inputSpace is the index space an operation reads its operands over: the output's, or a reduction's operand's.
+func (op *operation) inputSpace() []graph.Size {
+	if op.kind == reduction {
+		return op.operands[0].tensor.meta.Sizes
+	}
+	return op.outputs[0].meta.Sizes
+}
+
+// inputMapping places inputSpace in the group's space: a reduction's dimensions run along the group's inner ones, in order.
+func (op *operation) inputMapping(g *group) mapping {
+	m := g.mappings[op]
+	if op.kind != reduction {
+		return m
+	}
+	var inner []int
+	for dimension := range g.space {
+		if g.inner[dimension] {
+			inner = append(inner, dimension)
+		}
+	}
+	keep := len(op.outputs[0].meta.Sizes) == len(op.reduced)
+	result, kept, next := make(mapping, len(op.reduced)), 0, 0
+	for dimension, reduced := range op.reduced {
+		switch {
+		case reduced && isStatic(op.operands[0].tensor.meta.Sizes[dimension], 1):
+			result[dimension] = -1
+		case reduced:
+			result[dimension] = inner[next]
+			next++
+		default:
+			result[dimension] = m[kept]
+		}
+		if keep || !reduced {
+			kept++
+		}
+	}
+	return result
+}
+
+// cyclic reports whether a group that uses the operation must run before g, in which case the operation cannot be made in g.
+func (f *fusion) cyclic(op *operation, g *group) bool {
+	for _, user := range consumers(op) {
+		if user.group != g && user.group.reaches(g, map[*group]bool{}) {
+			return true
+		}
+	}
+	return false
+}
+
+// mustStore reports whether somebody outside the group needs the result.
+func (f *fusion) mustStore(op *operation, g *group) bool {
+	if op.outputs[0].output {
+		return true
+	}
+	for _, user := range consumers(op) {
+		if user.group != g {
+			return true
+		}
+	}
+	return false
+}
+
+// storable reports whether each element is computed at exactly one point of the kernel's outer space or of its whole space.
+func (f *fusion) storable(op *operation, g *group, m mapping) bool {
+	if op.kind == reduction {
+		return true // extension has made sure that all it leaves out is inner
+	}
+	covered := make([]bool, len(g.space))
+	for _, dimension := range m {
+		if dimension >= 0 {
+			covered[dimension] = true
+		}
+	}
+	outer, all := true, true
+	for dimension, size := range g.space {
+		if isStatic(size, 1) || covered[dimension] {
+			continue
+		}
+		all = false
+		outer = outer && g.inner[dimension]
+	}
+	return all || outer && g.hasInner()
+}
+
+// rowLimit and pointLimit keep reductions from taking parallelism away: a kernel with fewer outer points than pointLimit may only reduce
+// over rows up to rowLimit elements.
+const (
+	pointLimit = 4
+	rowLimit   = 16384
+)
+
+// extension returns the inner dimensions that a reduction adds to the group; false when it does not fit.
+func (f *fusion) extension(op *operation, g *group, m mapping) ([]graph.Size, bool) {
+	if op.kind != reduction {
+		return nil, true
+	}
+	reduced := significant(op.reducedSizes())
+	rest := f.restOf(g, m)
+	outer := product(op.outputs[0].meta.Sizes)
+	if outer < pointLimit && product(reduced) > rowLimit {
+		return nil, false
+	}
+	if len(rest) > 0 || g.hasInner() {
+		return nil, sameSizes(significant(rest), reduced) && f.innerAgrees(g, m)
+	}
+	return reduced, true
+}
+
+func (op *operation) reducedSizes() []graph.Size {
+	var sizes []graph.Size
+	for dimension, reduced := range op.reduced {
+		if reduced {
+			sizes = append(sizes, op.operands[0].tensor.meta.Sizes[dimension])
+		}
+	}
+	return sizes
+}
+
+// significant drops sizes of 1.
+func significant(sizes []graph.Size) []graph.Size {
+	var result []graph.Size
+	for _, size := range sizes {
+		if !isStatic(size, 1) {
+			result = append(result, size)
+		}
+	}
+	return result
+}
+
+// restOf lists the sizes of the group's dimensions that the mapping leaves out, apart from single elements.
+func (f *fusion) restOf(g *group, m mapping) []graph.Size {
+	var result []graph.Size
+	for dimension, size := range g.space {
+		if !m.has(dimension) && !isStatic(size, 1) {
+			result = append(result, size)
+		}
+	}
+	return result
+}
+
+func (m mapping) has(dimension int) bool {
+	for _, kernel := range m {
+		if kernel == dimension {
+			return true
+		}
+	}
+	return false
+}
+
+// innerAgrees reports whether the dimensions a reduction leaves out are the group's inner ones, once it has any.
+func (f *fusion) innerAgrees(g *group, m mapping) bool {
+	if !g.hasInner() {
+		return true
+	}
+	for dimension, size := range g.space {
+		if !isStatic(size, 1) && g.inner[dimension] == m.has(dimension) {
+			return false
+		}
+	}
+	return true
+}
+
+// markInner makes the dimensions that a reduction runs along inner ones.
+func (f *fusion) markInner(op *operation, g *group, m mapping) {
+	if g.hasInner() {
+		return
+	}
+	for dimension, size := range g.space {
+		g.inner[dimension] = !m.has(dimension) && !isStatic(size, 1)
+	}
+}

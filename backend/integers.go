@@ -1,0 +1,87 @@
+package backend
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+)
+
+// inputPrefix starts the names of made-up symbols that stand for scalar inputs without a size of their own.
+const inputPrefix = "input "
+
+func inputSymbol(slot int) string { return inputPrefix + strconv.Itoa(slot) }
+
+// sizes turns sizes into a list of integers or integer expressions of the plan.
+func (p *plan) sizes(sizes []graph.Size) (*bytecode.List, error) {
+	list := &bytecode.List{}
+	for _, size := range sizes {
+		object, err := p.size(size)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, object)
+	}
+	return list, nil
+}
+
+func (p *plan) size(size graph.Size) (bytecode.Object, error) {
+	if size.Expr == nil {
+		return size.Hint, nil
+	}
+	return p.expression(size.Expr)
+}
+
+func (p *plan) expression(e *graph.Expr) (bytecode.Object, error) {
+	switch e.Op {
+	case graph.ExprConstant:
+		return e.Value, nil
+	case graph.ExprSymbol:
+		return p.symbol(e.Name)
+	case graph.ExprModulo: // a − (a // b)·b
+		quotient := &graph.Expr{Op: graph.ExprFloorDivide, Args: e.Args}
+		whole, err := p.expression(&graph.Expr{Op: graph.ExprMultiply, Args: []*graph.Expr{quotient, e.Args[1]}})
+		if err != nil {
+			return nil, err
+		}
+		dividend, err := p.expression(e.Args[0])
+		return bytecode.Tuple{"-", dividend, whole}, err
+	}
+	name, ok := map[graph.ExprOp]string{graph.ExprAdd: "+", graph.ExprMultiply: "*", graph.ExprFloorDivide: "//"}[e.Op]
+	if !ok {
+		return nil, errors.Newf("a plan cannot compute the size %s", e)
+	}
+	result, err := p.expression(e.Args[0])
+	for _, arg := range e.Args[1:] {
+		var right bytecode.Object
+		if err == nil {
+			right, err = p.expression(arg)
+		}
+		result = bytecode.Tuple{name, result, right}
+	}
+	return result, err
+}
+
+// symbol reads a run-time number from where the symbol's source says.
+func (p *plan) symbol(name string) (bytecode.Object, error) {
+	if number, ok := strings.CutPrefix(name, inputPrefix); ok {
+		slot, err := strconv.ParseInt(number, 10, 64)
+		return bytecode.Tuple{"slot", slot}, err
+	}
+	for _, symbol := range p.compilation.graph.Shapes.Symbols() {
+		source := symbol.Source
+		switch {
+		case symbol.Name != name:
+			continue
+		case source.Stride:
+			return nil, errors.Newf("a plan cannot read the stride %s", name)
+		case source.Dim < 0:
+			return bytecode.Tuple{"slot", int64(source.Input)}, nil
+		}
+		return bytecode.Tuple{"size", int64(source.Input), int64(source.Dim)}, nil
+	}
+	return nil, errors.Newf("the graph has no symbol %s", name)
+}

@@ -1,0 +1,336 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+
+	"fusee/backend/loop"
+	"fusee/graph"
+)
+
+// kernel is a loop kernel with what the plan needs to launch it.
+type kernel struct {
+	loop       *loop.Kernel
+	arguments  []*tensor // one for each buffer: roots whose memory it points to
+	integers   []graph.Size
+	work       graph.Size
+	operations []string // names of what was fused, in program order
+}
+
+// place is where an access is before the kernel's dimensions are final.
+type place struct {
+	access *loop.Access
+	at     strided
+}
+
+// kernelBuilder writes a group as a loop kernel. Accesses are kept over the group's dimensions until all are known; then dimensions are ordered and
+// merged, and the accesses filled in.
+type kernelBuilder struct {
+	*loop.Builder
+	shapes  *graph.ShapeEnvironment
+	group   *group
+	options *Options
+	result  *kernel
+	places  []place
+	buffers map[*tensor]int
+	levels  map[*operation]int
+	rows    map[*operation]value // computed once per outer point
+	points  map[*operation]value // computed in the open stage
+	loads   map[string]loop.Value
+	pending []loop.Int // stage sizes marker for stages with inner loops
+	inners  []int      // numbers of the stages with inner loops
+}
+
+// value is a member's result in compute type. Its stored type is narrower when rounding is still to come.
+type value struct {
+	number loop.Value
+	stored loop.Type
+}
+
+func buildKernel(c *compilation, g *group) *kernel {
+	k := &kernelBuilder{
+		Builder: loop.NewBuilder("kernel"), shapes: c.graph.Shapes, group: g, options: &c.compiler.options, result: &kernel{},
+		buffers: map[*tensor]int{}, levels: map[*operation]int{}, rows: map[*operation]value{},
+	}
+	k.result.loop = k.Kernel
+	members := slices.Clone(g.members)
+	slices.Reverse(members)
+	for _, op := range members {
+		k.levels[op] = k.level(op)
+		k.result.operations = append(k.result.operations, op.name)
+	}
+	if g.hasInner() {
+		k.rowKernel(members)
+	} else {
+		k.open(false)
+		k.stores(members, func(*operation) bool { return true })
+	}
+	k.finish()
+	return k.result
+}
+
+// level counts the reductions that must be complete before the operation can be computed.
+func (k *kernelBuilder) level(op *operation) int {
+	level := 0
+	for _, operand := range op.operands {
+		producer := k.member(operand.tensor)
+		if producer == nil {
+			continue
+		}
+		before := k.levels[producer]
+		if producer.kind == reduction {
+			before++
+		}
+		level = max(level, before)
+	}
+	return level
+}
+
+// member returns the operation of this group that makes the tensor's root, or nil when it is read from memory.
+func (k *kernelBuilder) member(t *tensor) *operation {
+	if t == nil || t.root.producer == nil || t.root.producer.group != k.group {
+		return nil
+	}
+	return t.root.producer
+}
+
+// perRow reports whether a pointwise member has one value per outer point.
+func (k *kernelBuilder) perRow(op *operation) bool {
+	if op.kind == reduction {
+		return false
+	}
+	for _, dimension := range k.group.mappings[op] {
+		if dimension >= 0 && k.group.inner[dimension] {
+			return false
+		}
+	}
+	return true
+}
+
+// rowKernel alternates stages that compute one value per outer point with stages that loop over the inner dimensions.
+func (k *kernelBuilder) rowKernel(members []*operation) {
+	last := 0
+	for _, op := range members {
+		last = max(last, k.levels[op]+1)
+	}
+	for level := range last + 1 {
+		k.rowStage(members, level)
+		k.innerStage(members, level)
+	}
+}
+
+// rowStage computes members with one value per outer point, and stores them and the reductions just completed.
+func (k *kernelBuilder) rowStage(members []*operation, level int) {
+	var here []*operation
+	for _, op := range members {
+		reduced := op.kind == reduction && k.levels[op] == level-1 && k.group.stored[op.outputs[0]]
+		if reduced || k.perRow(op) && k.levels[op] == level {
+			here = append(here, op)
+		}
+	}
+	if len(here) == 0 {
+		return
+	}
+	k.open(false)
+	for _, op := range here {
+		if op.kind == pointwise {
+			k.rows[op] = k.compute(op)
+		}
+	}
+	k.stores(here, func(*operation) bool { return true })
+}
+
+// innerStage runs the reductions of one level and stores the members of full extent that are complete by now.
+func (k *kernelBuilder) innerStage(members []*operation, level int) {
+	here := func(op *operation) bool {
+		return k.levels[op] == level && (op.kind == reduction || k.group.stored[op.outputs[0]] && !k.perRow(op))
+	}
+	if !slices.ContainsFunc(members, here) {
+		return
+	}
+	k.open(true)
+	for _, op := range members {
+		if here(op) && op.kind == reduction {
+			k.rows[op] = k.reduction(op)
+		}
+	}
+	k.stores(members, func(op *operation) bool { return here(op) && op.kind == pointwise })
+}
+
+// open starts a stage; its sizes are filled in at the end.
+func (k *kernelBuilder) open(inner bool) {
+	k.Stage()
+	if inner {
+		k.inners = append(k.inners, len(k.Kernel.Stages)-1)
+	}
+	k.points = map[*operation]value{}
+	k.loads = map[string]loop.Value{}
+}
+
+// stores writes the chosen members that somebody outside needs.
+func (k *kernelBuilder) stores(members []*operation, chosen func(*operation) bool) {
+	for _, op := range members {
+		output := op.outputs[0]
+		if !chosen(op) || !k.group.stored[output] {
+			continue
+		}
+		result := k.evaluate(op)
+		number := k.convert(result.number, op.result)
+		at := reading(k.shapes, output, output.meta.Sizes, k.group.mappings[op], len(k.group.space))
+		access := k.access(output, op.result, loop.Write, at)
+		k.Append(loop.Instruction{Op: loop.OpStore, Type: op.result, Args: []loop.Value{number}, Access: access})
+	}
+}
+
+func (k *kernelBuilder) convert(number loop.Value, typ loop.Type) loop.Value {
+	if k.Kernel.Instruction(number).Type == typ {
+		return number
+	}
+	return k.Cast(typ, number)
+}
+
+// evaluate returns a member's value, computing it where it is not known yet.
+func (k *kernelBuilder) evaluate(op *operation) value {
+	if known, ok := k.rows[op]; ok {
+		return known
+	}
+	if known, ok := k.points[op]; ok {
+		return known
+	}
+	result := k.compute(op)
+	k.points[op] = result
+	return result
+}
+
+// compute appends a pointwise member's formula.
+func (k *kernelBuilder) compute(op *operation) value {
+	x := &expressionBuilder{Builder: k.Builder, compute: op.compute}
+	x.operand = func(index int, rounded bool) loop.Value { return k.read(op, index, rounded) }
+	want := resultOf(op.body, op.compute)
+	discrete := op.result.Is(loop.ClassBits) && want.Is(loop.ClassFloat) // casts of floats to integers and bool jump
+	number := x.convert(x.build(op.body, want, discrete), want)
+	number = k.convert(number, computeType(op.result))
+	return k.rounded(value{number, op.result}, k.options.RoundIntermediates)
+}
+
+// rounded brings a value to what storing and loading it would give, if asked to.
+func (k *kernelBuilder) rounded(v value, asked bool) value {
+	if asked && v.stored != computeType(v.stored) {
+		v.number = k.Cast(computeType(v.stored), k.Cast(v.stored, v.number))
+	}
+	return v
+}
+
+// read returns an operand of a member, converted to the type the member's formula computes in.
+func (k *kernelBuilder) read(op *operation, index int, rounded bool) loop.Value {
+	operand := op.operands[index]
+	if operand.scalar != nil {
+		return k.convert(k.scalar(operand.scalar), computeType(operand.as))
+	}
+	var v value
+	if producer := k.member(operand.tensor); producer != nil {
+		v = k.rounded(k.evaluate(producer), rounded)
+	} else {
+		v = k.load(op, operand.tensor)
+	}
+	return k.adapt(v, operand.as)
+}
+
+// adapt converts a value to the compute type of typ; to a narrow type that it does not have yet, by way of that type.
+func (k *kernelBuilder) adapt(v value, typ loop.Type) loop.Value {
+	number := v.number
+	if typ != computeType(typ) && v.stored != typ {
+		number = k.convert(number, typ)
+	}
+	return k.convert(number, computeType(typ))
+}
+
+// load reads a tensor from memory at the member's index.
+func (k *kernelBuilder) load(op *operation, t *tensor) value {
+	at := reading(k.shapes, t, op.inputSpace(), op.inputMapping(k.group), len(k.group.space))
+	typ, _ := machineType(t.meta.DType)
+	key := fmt.Sprintf("%p %v", t.root, at)
+	number, known := k.loads[key]
+	if !known {
+		access := k.access(t.root, typ, loop.Read, at)
+		number = k.Append(loop.Instruction{Op: loop.OpLoad, Type: typ, Access: access})
+		k.loads[key] = number
+	}
+	return value{k.convert(number, computeType(typ)), typ}
+}
+
+// access registers a place in a buffer.
+func (k *kernelBuilder) access(root *tensor, typ loop.Type, mode loop.Mode, at strided) *loop.Access {
+	buffer, known := k.buffers[root]
+	if !known {
+		name := fmt.Sprintf("%s%d", map[loop.Mode]string{loop.Read: "in", loop.Write: "out"}[mode], len(k.buffers))
+		buffer = k.Buffer(name, typ, mode)
+		k.Kernel.Buffers[buffer].Alignment = alignment(root, typ)
+		k.buffers[root] = buffer
+		k.result.arguments = append(k.result.arguments, root)
+	}
+	access := &loop.Access{Buffer: buffer}
+	k.places = append(k.places, place{access, at})
+	return access
+}
+
+// alignment returns how a tensor's first element is aligned: torch's allocators align to 64 bytes at least; where memory came from elsewhere,
+// only the CPU meets it, and there alignment does not matter.
+func alignment(root *tensor, typ loop.Type) int {
+	const known = 16
+	if root.producer != nil && root.producer.kind != library {
+		return known
+	}
+	if root.meta.Device.Type != "cuda" || root.meta.Offset.Expr != nil {
+		return typ.Bytes()
+	}
+	result := known
+	for root.meta.Offset.Hint*int64(typ.Bytes())%int64(result) != 0 {
+		result /= 2
+	}
+	return max(result, typ.Bytes())
+}
+
+// scalar reads a number that the launch passes.
+func (k *kernelBuilder) scalar(s *scalar) loop.Value {
+	size := s.size
+	if size.Expr == nil {
+		size = graph.Size{Expr: &graph.Expr{Op: graph.ExprSymbol, Name: inputSymbol(s.slot)}}
+	}
+	index, _ := k.integer(size).Argument()
+	return k.Append(loop.Instruction{Op: loop.OpArgument, Type: s.typ, Index: index})
+}
+
+// integer makes a size available to the kernel: as a constant, or as a scalar argument shared by equal sizes.
+func (k *kernelBuilder) integer(size graph.Size) loop.Int {
+	if size.Expr == nil {
+		return loop.Static(size.Hint)
+	}
+	for index, known := range k.result.integers {
+		if sameSize(known, size) {
+			return loop.Argument(index)
+		}
+	}
+	k.result.integers = append(k.result.integers, size)
+	return loop.Argument(k.Scalar())
+}
+
+// reduction appends a reduction over the inner dimensions.
+func (k *kernelBuilder) reduction(op *operation) value {
+	number := k.read(op, 0, op.reduce.Positional())
+	accumulate := k.accumulator(op, k.Kernel.Instruction(number).Type)
+	result := accumulate
+	if op.reduce.Positional() {
+		result = loop.I64
+	}
+	return value{k.Builder.Reduce(op.reduce, result, k.convert(number, accumulate)), op.result}
+}
+
+// accumulator chooses the type values are combined in: sums and products of floats take double on the CPU, where it costs little beside the memory traffic.
+func (k *kernelBuilder) accumulator(op *operation, typ loop.Type) loop.Type {
+	adds := op.reduce == loop.Sum || op.reduce == loop.Product
+	if typ == loop.F32 && adds && k.group.device.Type != "cuda" {
+		return loop.F64
+	}
+	return typ
+}

@@ -1,0 +1,131 @@
+package backend
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// common makes equal formulas over the same operands one operation. A library call is left alone: it may be costly to keep its result for long.
+func common(c *compilation) error {
+	first := map[string]*operation{}
+	renamed := map[*tensor]*tensor{}
+	for _, op := range c.program.operations {
+		for index := range op.operands {
+			if t, ok := renamed[op.operands[index].tensor]; ok {
+				op.operands[index].tensor = t
+			}
+		}
+		if op.kind == library {
+			continue
+		}
+		key := op.key()
+		same, known := first[key]
+		if !known {
+			first[key] = op
+			continue
+		}
+		if !op.outputs[0].output {
+			c.program.redirect(op.outputs[0], same.outputs[0], renamed)
+		}
+	}
+	return nil
+}
+
+// key describes what a formula or reduction computes; operations with equal keys give equal results. Operations in different segments differ,
+// because memory may change in between.
+func (op *operation) key() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d %d %v %v %v %v ", op.segment, op.kind, op.compute, op.result, op.reduce, op.reduced)
+	if op.body != nil {
+		text.WriteString(op.body.String())
+	}
+	fmt.Fprintf(&text, " %s", op.outputs[0].meta.String())
+	for _, operand := range op.operands {
+		if operand.scalar != nil {
+			fmt.Fprintf(&text, " %v:%d:%s:%v", operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as)
+			continue
+		}
+		fmt.Fprintf(&text, " %p:%s:%v", operand.tensor.root, operand.tensor.meta.String(), operand.as)
+	}
+	return text.String()
+}
+
+// redirect replaces a tensor by an equal one in everything that reads it. Reads through views keep the copy.
+func (p *program) redirect(from, to *tensor, renamed map[*tensor]*tensor) {
+	for _, user := range from.uses {
+		for _, operand := range user.operands {
+			if operand.tensor != nil && operand.tensor.root == from && operand.tensor != from || user.kind == library {
+				return
+			}
+		}
+	}
+	renamed[from] = to
+	to.uses = append(to.uses, from.uses...)
+	from.uses = nil
+}
+
+// dead drops formulas, reductions and library calls whose results nobody needs. Barriers stay: they change memory or the random state.
+func dead(c *compilation) error {
+	operations := c.program.operations
+	var live []*operation
+	for index := len(operations) - 1; index >= 0; index-- {
+		op := operations[index]
+		if op.needed() {
+			live = append(live, op)
+			continue
+		}
+		for _, operand := range op.operands {
+			if operand.tensor != nil {
+				root := operand.tensor.root
+				root.uses = slices.DeleteFunc(root.uses, func(user *operation) bool { return user == op })
+			}
+		}
+	}
+	slices.Reverse(live)
+	c.program.operations = live
+	return nil
+}
+
+func (op *operation) needed() bool {
+	if op.barrier {
+		return true
+	}
+	for _, output := range op.outputs {
+		if output != nil && (output.output || len(output.uses) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// schedule orders groups so that each follows what it reads: by segment, then by dependencies, then by place in the program.
+func schedule(c *compilation) error {
+	waiting := map[*group]int{}
+	for _, g := range c.groups {
+		g.order = g.members[0].index
+		for _, op := range g.members {
+			g.order = min(g.order, op.index)
+		}
+		for next := range g.after {
+			waiting[next]++
+		}
+	}
+	ready := slices.DeleteFunc(slices.Clone(c.groups), func(g *group) bool { return waiting[g] > 0 })
+	var ordered []*group
+	for len(ready) > 0 {
+		next := slices.MinFunc(ready, func(a, b *group) int {
+			return cmp.Or(cmp.Compare(a.segment, b.segment), cmp.Compare(a.order, b.order))
+		})
+		ready = slices.DeleteFunc(ready, func(g *group) bool { return g == next })
+		ordered = append(ordered, next)
+		for follower := range next.after {
+			if waiting[follower]--; waiting[follower] == 0 {
+				ready = append(ready, follower)
+			}
+		}
+	}
+	c.groups = ordered
+	return nil
+}

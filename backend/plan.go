@@ -1,0 +1,244 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+)
+
+// step is one step of a plan with the slots it touches.
+type step struct {
+	object bytecode.Tuple
+	slots  []int
+	text   string
+}
+
+// plan is a launch plan under construction.
+type plan struct {
+	compilation *compilation
+	slots       int
+	slotOf      map[*tensor]int
+	steps       []step
+	kernels     []bytecode.Object
+	kernelIndex map[string]int64
+}
+
+// makePlan lists the steps in order of groups, frees every slot after its last use, and returns the plan as an object of the contract.
+func makePlan(c *compilation) error {
+	p := &plan{compilation: c, slots: len(c.program.inputs), slotOf: map[*tensor]int{}, kernelIndex: map[string]int64{}}
+	for index, input := range c.program.inputs {
+		if input != nil {
+			p.slotOf[input] = index
+		}
+	}
+	for index, g := range c.groups {
+		if err := p.group(g, c.kernels[index]); err != nil {
+			return errors.Wrapf(err, "%s", g.members[0].name)
+		}
+	}
+	outputs, err := p.outputs()
+	if err != nil {
+		return err
+	}
+	p.free(outputs)
+	c.plan = p
+	c.result.Plan = p.object(outputs)
+	for _, step := range p.steps {
+		c.result.Steps = append(c.result.Steps, step.text)
+	}
+	return nil
+}
+
+func (p *plan) group(g *group, k *kernel) error {
+	if g.library {
+		return p.call(g.members[0])
+	}
+	for _, root := range k.arguments {
+		if g.stored[root] {
+			if err := p.allocate(root); err != nil {
+				return err
+			}
+		}
+	}
+	return p.launch(g, k)
+}
+
+// newSlot gives the tensor the next slot.
+func (p *plan) newSlot(t *tensor) int {
+	p.slotOf[t] = p.slots
+	p.slots++
+	return p.slots - 1
+}
+
+func (p *plan) add(text string, slots []int, items ...bytecode.Object) {
+	p.steps = append(p.steps, step{object: items, slots: slots, text: text})
+}
+
+// deviceNumber is c10::DeviceType's number and the device's index; the CPU's index is −1.
+func deviceNumber(device graph.Device) (number, index int64) {
+	switch device.Type {
+	case "", "cpu":
+		return 0, -1
+	case "cuda":
+		return 1, int64(device.Index)
+	case "meta":
+		return 14, int64(device.Index)
+	}
+	return -1, int64(device.Index)
+}
+
+func (p *plan) allocate(t *tensor) error {
+	sizes, err := p.sizes(t.meta.Sizes)
+	if err != nil {
+		return err
+	}
+	strides, err := p.sizes(t.meta.Strides)
+	if err != nil {
+		return err
+	}
+	device, index := deviceNumber(t.meta.Device)
+	slot := p.newSlot(t)
+	text := fmt.Sprintf("slot %d = alloc %s", slot, t.meta)
+	p.add(text, []int{slot}, "alloc", int64(slot), int64(t.meta.DType.ScalarType()), device, index, sizes, strides)
+	return nil
+}
+
+// launch appends a kernel step, unless the kernel has no points.
+func (p *plan) launch(g *group, k *kernel) error {
+	if isStatic(k.work, 0) {
+		return nil
+	}
+	var slots []int
+	list := &bytecode.List{}
+	for _, root := range k.arguments {
+		slot, ok := p.slotOf[root]
+		if !ok {
+			return errors.Newf("%s is read before it is made", root.name)
+		}
+		slots = append(slots, slot)
+		list.Items = append(list.Items, int64(slot))
+	}
+	integers, err := p.sizes(k.integers)
+	if err != nil {
+		return err
+	}
+	work, err := p.size(k.work)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("kernel %s(%s) over %s", k.loop.Name, joinSlots(slots), k.work)
+	p.add(text, slots, "kernel", p.kernel(g, k), list, integers, work)
+	return nil
+}
+
+func joinSlots(slots []int) string {
+	texts := make([]string, len(slots))
+	for index, slot := range slots {
+		texts[index] = fmt.Sprint(slot)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// kernel returns the kernel's number in the plan.
+func (p *plan) kernel(g *group, k *kernel) int64 {
+	index, known := p.kernelIndex[k.loop.Name]
+	if known {
+		return index
+	}
+	index = int64(len(p.kernels))
+	p.kernelIndex[k.loop.Name] = index
+	image := p.compilation.images[k.loop.Name]
+	if g.device.Type == "cuda" {
+		p.kernels = append(p.kernels, bytecode.Tuple{"cuda", k.loop.Name, bytecode.Bytes(image.Code), image.Block, image.Items, image.Shared})
+	} else {
+		p.kernels = append(p.kernels, bytecode.Tuple{"cpu", k.loop.Name, bytecode.Bytes(image.Code)})
+	}
+	return index
+}
+
+// slot returns where a tensor is, making a view of its root where it has no slot yet.
+func (p *plan) slot(t *tensor) (int, error) {
+	if slot, ok := p.slotOf[t]; ok {
+		return slot, nil
+	}
+	base, ok := p.slotOf[t.root]
+	if !ok || t.root == t {
+		return 0, errors.Newf("%s is read before it is made", t.name)
+	}
+	sizes, err := p.sizes(t.meta.Sizes)
+	if err != nil {
+		return 0, err
+	}
+	strides, err := p.sizes(t.meta.Strides)
+	if err != nil {
+		return 0, err
+	}
+	offset, err := p.size(t.meta.Offset)
+	if err != nil {
+		return 0, err
+	}
+	slot := p.newSlot(t)
+	text := fmt.Sprintf("slot %d = view of slot %d as %s", slot, base, t.meta)
+	p.add(text, []int{slot, base}, "view", int64(slot), int64(base), sizes, strides, offset)
+	return slot, nil
+}
+
+func (p *plan) outputs() ([]int, error) {
+	var result []int
+	for _, output := range p.compilation.program.outputs {
+		if output.scalar != nil {
+			result = append(result, output.scalar.slot)
+			continue
+		}
+		slot, err := p.slot(output.tensor)
+		if err != nil {
+			return nil, err
+		}
+		result = append(result, slot)
+	}
+	return result, nil
+}
+
+// free inserts a step after the last use of every slot that is neither input nor output.
+func (p *plan) free(outputs []int) {
+	inputs := len(p.compilation.program.inputs)
+	seen := map[int]bool{}
+	var steps []step
+	for index := len(p.steps) - 1; index >= 0; index-- {
+		slots := slices.Clone(p.steps[index].slots)
+		slices.Sort(slots)
+		for _, slot := range slices.Backward(slices.Compact(slots)) {
+			if slot < inputs || seen[slot] || slices.Contains(outputs, slot) {
+				continue
+			}
+			seen[slot] = true
+			steps = append(steps, step{bytecode.Tuple{"free", int64(slot)}, nil, fmt.Sprintf("free slot %d", slot)})
+		}
+		steps = append(steps, p.steps[index])
+	}
+	slices.Reverse(steps)
+	p.steps = steps
+}
+
+// object assembles the dictionary of the contract.
+func (p *plan) object(outputs []int) bytecode.Object {
+	steps, kernels, slots := &bytecode.List{}, &bytecode.List{Items: p.kernels}, &bytecode.List{}
+	for _, step := range p.steps {
+		steps.Items = append(steps.Items, step.object)
+	}
+	for _, slot := range outputs {
+		slots.Items = append(slots.Items, int64(slot))
+	}
+	result := &bytecode.Dict{}
+	result.Set("inputs", int64(len(p.compilation.program.inputs)))
+	result.Set("slots", int64(p.slots))
+	result.Set("outputs", slots)
+	result.Set("steps", steps)
+	result.Set("kernels", kernels)
+	return result
+}
