@@ -46,7 +46,7 @@ func WalkCodes(code *Code, visit func(*Code) error) error {
 }
 
 // Disassemble writes what CPython 3.11's dis.dis prints for a code object and those nested in it. Addresses of code objects
-// are numbers in order of appearance. It reports malformed code and arguments that name nothing.
+// are numbers in order of appearance, and frozensets keep the order of their items (see OrderSets). It reports malformed code and arguments that name nothing.
 func Disassemble(w io.Writer, code *Code) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	printer := disassembler{out: out, names: &representer{addresses: map[*Code]int{}}}

@@ -23,7 +23,7 @@ func runPython(t *testing.T, input string, arguments ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(output))
+	return strings.TrimSuffix(string(output), "\n")
 }
 
 func fromHex(t *testing.T, text string) []byte {
@@ -47,6 +47,7 @@ func TestUnmarshalReadsWhatCPythonWrites(t *testing.T) {
 			t.Errorf("version %s of %s: %v", fields[0], repr, err)
 			continue
 		}
+		OrderSets(object)
 		if got, err := Repr(object); err != nil || got != repr {
 			t.Errorf("version %s of %s reads as %s, %v", fields[0], repr, got, err)
 		}

@@ -17,7 +17,7 @@ const maxIntDigits = 4300
 const maxReprSize = 1 << 28
 
 // Repr returns Python's repr of an object. Code objects are numbered in order of appearance where CPython prints their
-// address. Errors are ints of more than 4300 digits, as in CPython, and texts of more than 256 MiB.
+// address; sets keep the order of their items (see OrderSets). Errors are ints of more than 4300 digits, as in CPython, and texts of more than 256 MiB.
 func Repr(object Object) (string, error) {
 	return (&representer{addresses: map[*Code]int{}}).object(object)
 }
@@ -121,7 +121,7 @@ func (r *representer) writeSet(out *strings.Builder, set *Set, depth int) error 
 		out.WriteString(name + "()")
 		return nil
 	}
-	return r.writeItems(out, begin, iterationOrder(set.Items), end, depth)
+	return r.writeItems(out, begin, set.Items, end, depth)
 }
 
 func (r *representer) writeDict(out *strings.Builder, dict *Dict, depth int) error {

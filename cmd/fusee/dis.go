@@ -25,13 +25,19 @@ const (
 	compileHint   = "compiling source takes CPython 3.11: name one with --python, or pass a .pyc file"
 )
 
-// compileScript marshals the code object of the file that the command line names, compiled as `python -m dis` does.
+// compileScript compiles the file that the command line names as `python -m dis` does. It marshals the code object and,
+// because marshal sorts them, the items of every frozenset in it in the order in which dis would print them.
 const compileScript = `import marshal, sys
+def orders(constant):
+    if isinstance(constant, frozenset):
+        yield tuple(constant)
+    for inner in getattr(constant, "co_consts", constant if isinstance(constant, (tuple, frozenset)) else ()):
+        yield from orders(inner)
 if sys.version_info[:2] != (3, 11) or sys.implementation.name != "cpython":
     sys.exit(3)
 with open(sys.argv[1], "rb") as file:
     code = compile(file.read(), sys.argv[1], "exec", dont_inherit=True)
-sys.stdout.buffer.write(marshal.dumps(code))
+sys.stdout.buffer.write(marshal.dumps((code, tuple(orders(code)))))
 `
 
 // disassembly holds the flags of `fusee dis`.
@@ -59,17 +65,9 @@ func newDisCommand() *cobra.Command {
 }
 
 func (d *disassembly) run(out, problems io.Writer, file string) error {
-	data, err := d.marshalled(file, problems)
+	code, err := d.read(file, problems)
 	if err != nil {
 		return err
-	}
-	object, err := bytecode.Unmarshal(data)
-	if err != nil {
-		return errors.WithHint(errors.Wrapf(err, "%s", file), "the file is damaged; compile its source again")
-	}
-	code, ok := object.(*bytecode.Code)
-	if !ok {
-		return errors.WithHint(errors.Newf("%s holds no code object", file), "pass a .py file or a .pyc file")
 	}
 	if d.json {
 		err = writeInstructions(out, code)
@@ -79,15 +77,62 @@ func (d *disassembly) run(out, problems io.Writer, file string) error {
 	return errors.Wrapf(err, "%s", file)
 }
 
-// marshalled returns the marshalled code object of a source file or a compiled file.
-func (d *disassembly) marshalled(file string, problems io.Writer) ([]byte, error) {
+// read returns the code object of a source file or a compiled file.
+func (d *disassembly) read(file string, problems io.Writer) (*bytecode.Code, error) {
 	if strings.HasSuffix(file, ".pyc") {
-		return readPyc(file)
+		data, err := readPyc(file)
+		if err != nil {
+			return nil, err
+		}
+		return unmarshalPyc(data, file)
 	}
 	if _, err := os.Stat(file); err != nil {
 		return nil, errors.WithHint(errors.Wrap(err, "cannot read the file"), "pass a .py file or a .pyc file")
 	}
-	return d.compile(file, problems)
+	data, err := d.compile(file, problems)
+	if err != nil {
+		return nil, err
+	}
+	return unmarshalCompiled(data)
+}
+
+func unmarshalPyc(data []byte, file string) (*bytecode.Code, error) {
+	object, err := bytecode.Unmarshal(data)
+	if err != nil {
+		return nil, errors.WithHint(errors.Wrapf(err, "%s", file), "the file is damaged; compile its source again")
+	}
+	code, ok := object.(*bytecode.Code)
+	if !ok {
+		return nil, errors.WithHint(errors.Newf("%s holds no code object", file), "pass a .py file or a .pyc file")
+	}
+	bytecode.OrderSets(code)
+	return code, nil
+}
+
+// unmarshalCompiled reads what compileScript prints.
+func unmarshalCompiled(data []byte) (*bytecode.Code, error) {
+	object, err := bytecode.Unmarshal(data)
+	if err != nil {
+		return nil, err
+	}
+	pair, _ := object.(bytecode.Tuple)
+	if len(pair) != 2 {
+		return nil, errors.New("Python printed something else than a code object")
+	}
+	code, isCode := pair[0].(*bytecode.Code)
+	orders, isTuple := pair[1].(bytecode.Tuple)
+	if !isCode || !isTuple {
+		return nil, errors.New("Python printed something else than a code object")
+	}
+	bytecode.VisitSets(code, func(set *bytecode.Set) {
+		if len(orders) > 0 {
+			if items, ok := orders[0].(bytecode.Tuple); ok {
+				set.Items = items
+			}
+			orders = orders[1:]
+		}
+	})
+	return code, nil
 }
 
 func readPyc(file string) ([]byte, error) {
@@ -132,7 +177,7 @@ func (d *disassembly) compile(file string, problems io.Writer) ([]byte, error) {
 
 func runCompile(interpreter, file string, problems io.Writer) ([]byte, error) {
 	var output bytes.Buffer
-	command := exec.Command(interpreter, "-I", "-S", "-c", compileScript, file)
+	command := exec.Command(interpreter, "-S", "-c", compileScript, file)
 	command.Stdout, command.Stderr = &output, problems
 	err := command.Run()
 	return output.Bytes(), err

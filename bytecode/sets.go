@@ -7,8 +7,43 @@ import (
 	"math/bits"
 )
 
-// CPython iterates over a set in the order of its hash table, and a disassembly shows frozensets so. The hashes here
-// are those of CPython with PYTHONHASHSEED=0; for numbers and tuples of them the seed makes no difference.
+// VisitSets calls visit for every set within an object, and the object itself, in the order in which its repr and those of
+// the code objects in it show them. A set that is shared is visited each time.
+func VisitSets(object Object, visit func(*Set)) {
+	switch value := object.(type) {
+	case *Set:
+		visit(value)
+		visitSetsOf(value.Items, visit)
+	case Tuple:
+		visitSetsOf(value, visit)
+	case *List:
+		visitSetsOf(value.Items, visit)
+	case *Dict:
+		visitSetsOf(value.Keys, visit)
+		visitSetsOf(value.Values, visit)
+	case *Code:
+		visitSetsOf(value.Consts, visit)
+	}
+}
+
+func visitSetsOf(items []Object, visit func(*Set)) {
+	for _, item := range items {
+		VisitSets(item, visit)
+	}
+}
+
+// OrderSets puts the items of every set within an object in the order in which CPython iterates over the set after reading
+// it from its marshalled form: the order of its hash table. Hashes are those of PYTHONHASHSEED=0; for numbers and tuples
+// of them the seed makes no difference. Sets of items whose hash is an address, as None's, stay as they are.
+func OrderSets(object Object) {
+	ordered := map[*Set]bool{}
+	VisitSets(object, func(set *Set) {
+		if !ordered[set] {
+			ordered[set] = true
+			set.Items = iterationOrder(set.Items)
+		}
+	})
+}
 
 const (
 	hashBits    = 61 // numbers hash modulo 2**61 - 1
