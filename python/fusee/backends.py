@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import settings
 
@@ -22,11 +22,11 @@ def list_backends() -> list[str]:
     return sorted(_BUILT_IN)
 
 
-def check(backend: object) -> str | Backend:
+def check(backend: Any) -> str | Backend:
     """``backend`` if it is a known name or a callable; UnknownSetting otherwise. Names torch knows are taken too."""
-    if callable(backend):
-        return backend
     if not isinstance(backend, str):
+        if callable(backend):
+            return cast(Backend, backend)
         raise TypeError(f"backend is a name or a callable (gm, example_inputs), not {type(backend).__name__}")
     if backend not in _BUILT_IN and backend not in _torch_names():
         raise settings.unknown("backend", backend, [*_BUILT_IN, *_torch_names()])

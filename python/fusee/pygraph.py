@@ -23,19 +23,25 @@ _LITERALS = (type(None), bool, int, str, bytes)
 _ATTRIBUTES = (types.GetSetDescriptorType, property)
 
 
+def tag(argument: Any) -> Any:
+    """What an argument is: its first item, or None for a reference."""
+    items = argument if isinstance(argument, tuple) else ()
+    return items[0] if len(items) > 1 else None
+
+
 def is_node(argument: Any) -> bool:
     """Whether an argument is an output of a node."""
-    return type(argument) is tuple and len(argument) > 1 and argument[0] == "n"
+    return bool(tag(argument) == "n")
 
 
 def is_input(argument: Any) -> bool:
     """Whether an argument is an input of the graph."""
-    return type(argument) is tuple and len(argument) == 2 and argument[0] == "i"
+    return bool(tag(argument) == "i")
 
 
 def rebuild(argument: Any, leaf: Callable[[Any], Any]) -> Any:
     """The Python container an argument describes, with ``leaf`` applied to what is in it."""
-    kind = argument[0] if type(argument) is tuple and len(argument) > 1 else None
+    kind = tag(argument)
     if kind == "tuple":
         return tuple(rebuild(item, leaf) for item in argument[1])
     if kind == "list":
@@ -117,7 +123,7 @@ class _Writer:
         return f"{self._name(function, str(target))}({', '.join(written)})"
 
     def _text(self, argument: Any) -> str:
-        kind = argument[0] if type(argument) is tuple and len(argument) > 1 else None
+        kind = tag(argument)
         if kind in ("tuple", "list"):
             inner = "".join(self._text(item) + ", " for item in argument[1])
             return f"({inner})" if kind == "tuple" else f"[{inner.removesuffix(', ')}]"
@@ -133,9 +139,9 @@ class _Writer:
 
     def _leaf(self, argument: Any) -> str:
         if is_input(argument):
-            return self._inputs[argument[1]]
+            return str(self._inputs[argument[1]])
         if is_node(argument):
-            return self._nodes[argument[1]] + "".join(f"[{place}]" for place in argument[2:])
+            return str(self._nodes[argument[1]]) + "".join(f"[{place}]" for place in argument[2:])
         value = self._value(argument)
         return repr(value) if type(value) in _LITERALS else self._name(value, "constant")
 

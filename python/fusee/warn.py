@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
 
 from .errors import FuseeWarning
 
+_PACKAGE = str(Path(__file__).parent)
 _given: set[str] = set()
 
 
 def once(cause: str, message: str) -> None:
-    """Warn about a cause the first time it comes up."""
+    """Warn about a cause the first time it comes up, at the line of the program that led to it."""
     if cause not in _given:
         _given.add(cause)
-        warnings.warn(f"fusee: {message}", FuseeWarning, stacklevel=3)
+        warnings.warn(f"fusee: {message}", FuseeWarning, stacklevel=_callers_level())
+
+
+def _callers_level() -> int:
+    """How far up the first frame outside this package is, as ``warnings.warn`` in :func:`once` counts."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def forget() -> None:

@@ -123,7 +123,8 @@ class CompiledModule:
 
 def _module(module: Any, options: Options) -> Any:
     """An instance of a subclass of the module's class that shares the module's state."""
-    stand_in: Any = object.__new__(_module_class(type(module)))
+    cls: Any = type(module)
+    stand_in: Any = object.__new__(_module_class(cls))
     object.__setattr__(stand_in, "__dict__", slots.instance_dict(module))
     slot = slots.class_dict(type(stand_in))
     slot["_fusee_original"].__set__(stand_in, module)
@@ -132,7 +133,7 @@ def _module(module: Any, options: Options) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _module_class(cls: Hashable) -> type:
+def _module_class(cls: type) -> type:
     namespace = {
         "__slots__": ("_fusee_options", "_fusee_original"),
         "__module__": slots.module_name(cls),

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import fusee
 import pytest
+
+import fusee
 from fusee import settings
 from fusee.host.connection import CONNECTION
 

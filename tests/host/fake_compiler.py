@@ -5,6 +5,7 @@ Run as ``fake_compiler.py SCENARIO serve --fd N``. Scenarios that capture build 
 
 from __future__ import annotations
 
+import inspect
 import marshal
 import os
 import signal
@@ -81,21 +82,39 @@ def report(request: Any, **more: Any) -> dict[str, Any]:
     place = {"file": code.co_filename, "line": code.co_firstlineno, "end_line": 0, "column": -1, "end_column": -1}
     guards = [{"text": f"guard on parameter {i}", "reason": "test", "source": "", **place} for i in range(9)]
     return {
-        "format": 1, "function": {"name": code.co_qualname, "file": code.co_filename, "line": code.co_firstlineno},
-        "action": "entry", "reason": None, "graphs": [], "breaks": [], "guards": guards, "kernels": [], "times": {}, **more,
+        "format": 1,
+        "function": {"name": code.co_qualname, "file": code.co_filename, "line": code.co_firstlineno},
+        "action": "entry",
+        "reason": None,
+        "graphs": [],
+        "breaks": [],
+        "guards": guards,
+        "kernels": [],
+        "times": {},
+        **more,
     }
 
 
 def result(request: Any, code: types.CodeType, **more: Any) -> dict[str, Any]:
     return {
-        "action": "entry", "code": code, "captures": 0, "guards": tensor_guards(request), "graphs": [],
-        "continuations": [], "steps": [], "report": report(request), **more,
+        "action": "entry",
+        "code": code,
+        "captures": 0,
+        "guards": tensor_guards(request),
+        "graphs": [],
+        "continuations": [],
+        "steps": [],
+        "report": report(request),
+        **more,
     }
 
 
 def same(peer: Peer, request: Any) -> None:
-    """The original code under guards on its parameters."""
-    peer.send("done", result(request, description(request, request["function"])[3]["code"]))
+    """The original code, its parameters all positional, under guards on them."""
+    code = description(request, request["function"])[3]["code"]
+    flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    code = code.replace(co_argcount=len(request["parameters"]), co_kwonlyargcount=0, co_flags=flags)
+    peer.send("done", result(request, code))
 
 
 def seed_graph(request: Any) -> dict[str, Any]:
@@ -106,8 +125,16 @@ def seed_graph(request: Any) -> dict[str, Any]:
         ("mul", "Tensor.mul", [("n", 1), (2,)], {}, [metadata[0]]),
     ]
     inputs = list(zip(("x", "y"), metadata, strict=True))
-    return {"name": "graph0", "inputs": inputs, "nodes": nodes, "outputs": [("n", 2)], "runs": "python", "plan": None,
-            "mutates": False, "text": "seed"}
+    return {
+        "name": "graph0",
+        "inputs": inputs,
+        "nodes": nodes,
+        "outputs": [("n", 2)],
+        "runs": "python",
+        "plan": None,
+        "mutates": False,
+        "text": "seed",
+    }
 
 
 def seed(peer: Peer, request: Any) -> None:
@@ -124,10 +151,23 @@ def continued(peer: Peer, request: Any) -> None:
         return same(peer, request)
     rest = code_of("def resumed(z):\n    return z * 2\n", {})
     first = code_of("def T(x, y):\n    return 'rest'(x + y)\n", {"rest": ("$fusee", "continuation", 0)})
-    broke = {"id": "print", "message": "print was called", "hint": "do not", "file": code.co_filename,
-             "line": code.co_firstlineno, "end_line": code.co_firstlineno, "column": 4, "end_column": 8, "source": "    print(z)"}
-    peer.send("done", result(request, first, continuations=[{"code": rest, "name": "resumed"}],
-                             report=report(request, breaks=[broke])))
+    broke = {
+        "id": "print",
+        "message": "print was called",
+        "hint": "do not",
+        "file": code.co_filename,
+        "line": code.co_firstlineno,
+        "end_line": code.co_firstlineno,
+        "column": 4,
+        "end_column": 8,
+        "source": "    print(z)",
+    }
+    peer.send(
+        "done",
+        result(
+            request, first, continuations=[{"code": rest, "name": "resumed"}], report=report(request, breaks=[broke])
+        ),
+    )
 
 
 def plain(peer: Peer, request: Any) -> None:
@@ -207,8 +247,24 @@ def slow(peer: Peer, request: Any) -> None:
 SCENARIOS: dict[str, Callable[[Peer, Any], None]] = {
     function.__name__: function
     for function in (
-        same, seed, continued, plain, failed, questions, crash, crash_after_question, crash_in_message, garbage, huge,
-        wrong_message, nonsense_question, bad_code, bad_graph, bad_guard, hang, slow,
+        same,
+        seed,
+        continued,
+        plain,
+        failed,
+        questions,
+        crash,
+        crash_after_question,
+        crash_in_message,
+        garbage,
+        huge,
+        wrong_message,
+        nonsense_question,
+        bad_code,
+        bad_graph,
+        bad_guard,
+        hang,
+        slow,
     )
 }
 

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import fusee
 import pytest
 import torch
+
+import fusee
 
 Use = Callable[..., None]
 Caught = list[Any]

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fusee
 import pytest
 import torch
+
+import fusee
 from fusee.host.connection import CONNECTION
 
 Use = Callable[..., None]
@@ -57,6 +58,7 @@ def test_failure_runs_plainly_with_one_warning(scenario: Use, caught: Caught, na
         check(fast)
     assert [item.category for item in caught] == [fusee.FuseeWarning], [str(item.message) for item in caught]
     assert text in str(caught[0].message)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("name", ["hang", "dumb"])

@@ -50,7 +50,8 @@ def decode(body: bytes) -> Message:
         raise HostFailure("protocol", f"the compiler sent {len(body)} bytes that are not a message: {error}") from error
     if type(message) is not tuple or not message or type(message[0]) is not str:
         raise HostFailure("protocol", f"the compiler sent a {type(message).__name__} that is not a message")
-    return message
+    found: Message = message
+    return found
 
 
 def binary(options: Mapping[str, settings.Value]) -> str:
@@ -238,11 +239,12 @@ class Connection:
         child.send(request, tape, deadline)
         while True:
             message = child.receive(tape, deadline)
-            if message[0] in ("done", "failed"):
+            kind, rest = message[0], message[1:]
+            if kind in ("done", "failed"):
                 return message
-            if message[0] != "ask" or len(message) < 2:
-                raise HostFailure("protocol", f"the compiler sent {message[0]!r} instead of a question")
-            child.send(answer(message[1:]), tape, deadline)
+            if kind != "ask" or not rest:
+                raise HostFailure("protocol", f"the compiler sent {kind!r} instead of a question")
+            child.send(answer(rest), tape, deadline)
 
     def _fit(self, options: Mapping[str, settings.Value], deadline: float) -> Child:
         if self._child is None or not self._child.alive():

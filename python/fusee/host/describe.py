@@ -56,9 +56,10 @@ class ObjectTable:
 
     def value(self, reference: Reference) -> Any:
         """What a reference stands for."""
-        if type(reference) is tuple and len(reference) == 1:
-            return reference[0]
-        return self.object(reference)
+        if isinstance(reference, int):
+            return self.object(reference)
+        (constant,) = reference
+        return constant
 
     def describe(self, references: Iterable[Reference], depth: int = _DEPTH) -> list[Description]:
         """Descriptions of these objects and, ``depth`` levels deep, of what they mention."""

@@ -24,7 +24,8 @@ def _dense(tensor: torch.Tensor) -> bool:
     plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter
     if not plain_type or tensor.layout is not torch.strided or tensor.is_quantized:
         return False
-    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    functorch: Any = getattr(torch._C, "_functorch")  # noqa: B009 -- absent from torch's type stubs
+    return not functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def _flags(tensor: torch.Tensor, dense: bool) -> int:
