@@ -37,7 +37,6 @@ type kernelBuilder struct {
 	rows    map[*operation]value // computed once per outer point
 	points  map[*operation]value // computed in the open stage
 	loads   map[string]loop.Value
-	pending []loop.Int // stage sizes marker for stages with inner loops
 	inners  []int      // numbers of the stages with inner loops
 }
 
