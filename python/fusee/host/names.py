@@ -21,12 +21,12 @@ _PUBLIC_CLASSES = {"torch._tensor.Tensor": "torch.Tensor", "torch._C.TensorBase"
 # Python functions of these namespaces are operators to the compiler: it keeps a call of them as one graph node.
 _FUNCTION_NAMESPACES = (
     "torch.nn.functional",
+    "torch",
     "torch.functional",
     "torch.special",
     "torch.linalg",
     "torch.fft",
     "torch.nn.init",
-    "torch",
 )
 
 

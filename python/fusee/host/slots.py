@@ -9,6 +9,7 @@ _get_mro = type.__dict__["__mro__"].__get__
 _get_class_dict = type.__dict__["__dict__"].__get__
 _get_qualname = type.__dict__["__qualname__"].__get__
 _get_flags = type.__dict__["__flags__"].__get__
+_get_module = type.__dict__["__module__"].__get__
 _get_builtins = types.FunctionType.__dict__["__builtins__"].__get__
 _get_dict_offset = type.__dict__["__dictoffset__"].__get__
 
@@ -42,13 +43,8 @@ def qualname(cls: type) -> str:
 
 def module_name(cls: type) -> str:
     """The module a class says it is from; ``builtins`` when it does not say."""
-    for base in mro(cls)[:1]:
-        name = class_dict(base).get("__module__")
-        if type(name) is str:
-            return name
-    own = cls.__name__ if type(cls) is type else ""
-    head = type.__repr__(cls)[len("<class '") :].rpartition(f".{own}")[0] if own else ""
-    return head or "builtins"
+    name = _get_module(cls)
+    return name if type(name) is str else "builtins"
 
 
 def lookup(cls: type, name: str) -> tuple[type, Any] | None:
@@ -76,7 +72,7 @@ def instance_dict(value: object) -> dict[str, Any] | None:
         return None
     for base in mro(type(value)):
         getter = class_dict(base).get("__dict__")
-        if type(getter) is types.GetSetDescriptorType:
+        if type(getter) in (types.GetSetDescriptorType, types.MemberDescriptorType):
             found = getter.__get__(value)
             return found if type(found) is dict else None
     return None
