@@ -42,9 +42,9 @@ def environment(caches: str) -> dict[str, str]:
     return dict(os.environ, **{name: str(Path(caches, name.lower())) for name in CACHES})
 
 
-def run_once(workload: str, compiler: str, device: str, caches: str) -> Record:
+def run_once(python: str, workload: str, compiler: str, device: str, caches: str) -> Record:
     """The numbers of one process, or why there are none."""
-    command = [sys.executable, str(FOLDER / "measure.py"), workload, compiler, device]
+    command = [python, str(FOLDER / "measure.py"), workload, compiler, device]
     try:
         done = subprocess.run(command, env=environment(caches), capture_output=True, text=True, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -55,12 +55,12 @@ def run_once(workload: str, compiler: str, device: str, caches: str) -> Record:
     return numbers
 
 
-def compare(workload: str, compiler: str, device: str) -> Record:
+def compare(python: str, workload: str, compiler: str, device: str) -> Record:
     """The numbers of a process with empty caches, and the first call of one with full caches."""
     with tempfile.TemporaryDirectory() as caches:
-        record = run_once(workload, compiler, device, caches)
+        record = run_once(python, workload, compiler, device, caches)
         if "failure" not in record:
-            again = run_once(workload, compiler, device, caches)
+            again = run_once(python, workload, compiler, device, caches)
             record["first_warm"] = again.get("first", again.get("failure"))
     return {"workload": workload, "compiler": compiler, "device": device, **record}
 
@@ -136,6 +136,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("workloads", nargs="*", help="names of workloads (default: all)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--compilers", default=",".join(COMPILERS), help="such as fusee,fusee/reduce-overhead")
+    parser.add_argument("--fusee-python", default=sys.executable, help="interpreter for fusee, where it differs")
     parser.add_argument("--output", type=Path, default=FOLDER / "results.jsonl", help="file that gets the numbers")
     parser.add_argument("--table", action="store_true", help="measure nothing; print the file's numbers as Markdown")
     return parser.parse_args()
@@ -154,7 +155,8 @@ def main() -> None:
     print(row([name for name, _ in COLUMNS]))
     for workload in chosen.workloads or WORKLOADS:
         for compiler in chosen.compilers.split(","):
-            record = compare(workload, compiler, chosen.device)
+            python = chosen.fusee_python if compiler.startswith("fusee") else sys.executable
+            record = compare(python, workload, compiler, chosen.device)
             print(row(cells(record)), flush=True)
             with chosen.output.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({**facts, **record}) + "\n")
