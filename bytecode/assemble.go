@@ -139,9 +139,14 @@ func prefixes(arg int) int {
 	return 0
 }
 
+// maxRounds bounds the search for the shortest jumps. CPython's code needs a handful of rounds; code could be made in which
+// every round lengthens a single jump, and there jumps that have to grow get all the prefixes they could ever need.
+const maxRounds = 100
+
 // layOut assigns offsets. Instructions only ever grow from one round to the next, so the rounds end.
 func (a *assembler) layOut() error {
-	for grown := true; grown; {
+	grown := true
+	for round := 0; grown; round++ {
 		total := 0
 		for i := range a.placed {
 			a.placed[i].start = total
@@ -150,13 +155,13 @@ func (a *assembler) layOut() error {
 		if total > math.MaxInt32/2 {
 			return fmt.Errorf("code of %d entries is too long", total)
 		}
-		grown = a.measureJumps()
+		grown = a.measureJumps(round >= maxRounds)
 	}
 	return nil
 }
 
 // measureJumps computes jump distances and tells whether any instruction outgrew its place.
-func (a *assembler) measureJumps() bool {
+func (a *assembler) measureJumps(generous bool) bool {
 	grown := false
 	for i := range a.placed {
 		p := &a.placed[i]
@@ -171,6 +176,9 @@ func (a *assembler) measureJumps() bool {
 		if units := prefixes(p.arg) + 1 + info.Caches; units > p.units {
 			p.units = units
 			grown = true
+		}
+		if generous {
+			p.units = prefixes(math.MaxInt32) + 1 + info.Caches
 		}
 	}
 	return grown

@@ -159,3 +159,35 @@ func TestPositionsSurvive(t *testing.T) {
 		t.Error("there is a position past the end")
 	}
 }
+
+// TestChainOfGrowingJumps assembles jumps that are as long as one byte allows, of which each must grow because one that it
+// skips grows: shortest jumps would take a round of layout for each.
+func TestChainOfGrowingJumps(t *testing.T) {
+	const count = 100_000
+	instructions := make([]*Instruction, count+300)
+	for i := range instructions {
+		instructions[i] = NewInstruction(Nop, 0, NoPosition())
+	}
+	for i := range count {
+		instructions[i].Opcode, instructions[i].Jump = JumpForward, instructions[i+256]
+	}
+	instructions[count+10].Opcode, instructions[count+10].Arg = LoadConst, 256
+	instructions[count+11].Opcode = ReturnValue
+	instructions[count+299].Opcode = RaiseVarargs
+	code, err := (&Listing{Code: plainCode(), Instructions: instructions}).Assemble()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listing, err := Decode(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range count {
+		if listing.Instructions[i].Jump != listing.Instructions[i+256] {
+			t.Fatalf("jump %d leads elsewhere", i)
+		}
+	}
+	if prefixed := len(code.Code)/2 - len(instructions); prefixed < count {
+		t.Errorf("only %d prefixes: the jumps did not grow", prefixed)
+	}
+}

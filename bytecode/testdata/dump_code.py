@@ -13,14 +13,15 @@ from types import CodeType
 
 
 def compiled(path: Path) -> CodeType | None:
-    """The code object of a source file, from the bytecode cache where that is current; None where it does not compile."""
+    """The code object of a source file, from the bytecode cache where current; None where it does not compile."""
     cache = Path(importlib.util.cache_from_source(str(path)))
     if cache.exists():
         content = cache.read_bytes()
         status = path.stat()
         fresh = int(status.st_mtime).to_bytes(4, "little") + (status.st_size & 0xFFFFFFFF).to_bytes(4, "little")
         if content[:8] == importlib.util.MAGIC_NUMBER + bytes(4) and content[8:16] == fresh:
-            return marshal.loads(content[16:])
+            cached: CodeType = marshal.loads(content[16:])
+            return cached
     try:
         return compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError):

@@ -15,7 +15,15 @@ from pathlib import Path
 from types import CodeType
 
 WANTED = 100
-FEATURES = ["test_dis", "test_except_star", "test_patma", "test_coroutines", "test_fstring", "test_unicode_identifiers", "test_set"]
+FEATURES = [
+    "test_dis",
+    "test_except_star",
+    "test_patma",
+    "test_coroutines",
+    "test_fstring",
+    "test_unicode_identifiers",
+    "test_set",
+]
 
 
 def modules() -> list[Path]:

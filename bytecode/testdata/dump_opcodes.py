@@ -2,6 +2,7 @@
 
 import json
 import opcode
+from opcode import _inline_cache_entries, _nb_ops  # type: ignore[attr-defined]
 
 ARGUMENTS = [0, 1, 2, 3, 4, 5, 7, 8, 15, 255, 256, 513]
 
@@ -22,7 +23,7 @@ def row(name: str, number: int) -> dict[str, object]:
     return {
         "number": number,
         "name": name,
-        "caches": opcode._inline_cache_entries[number],
+        "caches": _inline_cache_entries[number],
         "has_argument": takes_argument,
         "kind": next((kind for kind, members in KINDS.items() if number in members), ""),
         "effects": [opcode.stack_effect(number, argument, jump=False) for argument in arguments],
@@ -35,7 +36,7 @@ print(
         {
             "arguments": ARGUMENTS,
             "comparisons": opcode.cmp_op,
-            "operators": [symbol for _, symbol in opcode._nb_ops],
+            "operators": [symbol for _, symbol in _nb_ops],
             "opcodes": [row(name, number) for name, number in sorted(opcode.opmap.items(), key=lambda item: item[1])],
         },
         indent=None,

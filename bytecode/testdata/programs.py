@@ -1,5 +1,9 @@
 """A program that takes every kind of instruction of CPython 3.11 and prints what comes of it."""
 
+# The style is that of no person: every line is here for the instructions that it compiles to.
+# ruff: noqa
+# fmt: off
+
 import asyncio
 import contextlib
 import sys
