@@ -37,7 +37,7 @@ func newExplainCommand() *cobra.Command {
 		Long: "Runs the program as Python would, then shows each compilation: the graphs, the breaks with their reasons, " +
 			"the guards\nwith the lines that need them, the kernels with what was fused, and the times.",
 		Example: "  fusee explain train.py --steps 3\n  fusee explain --html report.html train.py",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    needScript,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return e.run(command, arguments)
 		},
@@ -49,6 +49,13 @@ func newExplainCommand() *cobra.Command {
 	flags.StringVar(&e.html, "html", "", "write the reports to this file as one self-contained page")
 	flags.BoolVar(&e.source, "source", false, "show the source code of each kernel")
 	return command
+}
+
+func needScript(_ *cobra.Command, arguments []string) error {
+	if len(arguments) > 0 {
+		return nil
+	}
+	return errors.WithHint(errors.New("which program?"), "fusee explain train.py")
 }
 
 // run runs the program, shows the reports it left, and ends with the program's own failure if it failed.

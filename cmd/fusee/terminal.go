@@ -11,7 +11,7 @@ import (
 )
 
 // defaultWidth is the width of lines where nothing says how wide they may be.
-const defaultWidth = 100
+const defaultWidth = 80
 
 // terminalOf says how to lay text out on a stream: as wide as the terminal or as COLUMNS says, in colour on a terminal
 // unless NO_COLOR is set.
