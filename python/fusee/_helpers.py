@@ -1,73 +1,127 @@
-"""Functions that rewritten code may call (placeholder kind "helper" of docs/contracts.md, section 4)."""
+"""Functions that rewritten code may call (placeholder kind "helper" of docs/contracts.md, section 4).
+
+They write and make objects without running code of the user: the capture already followed what that code does.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+import functools
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-
-def unbound_local(name: str) -> None:
-    """Raise what CPython raises for a local variable that has no value."""
-    raise UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+from . import _shim
+from .host import slots
 
 
-def make_cell(*content: Any) -> Any:
-    """A closure cell, empty without an argument."""
-    import types
-
-    return types.CellType(*content)
+def _slot(target: Any, name: str) -> types.MemberDescriptorType | None:
+    found = slots.lookup(type(target), name)
+    return found[1] if found is not None and type(found[1]) is types.MemberDescriptorType else None
 
 
 def set_field(target: Any, name: str, value: Any) -> None:
-    """Write an instance attribute without descriptors, as a replayed side effect does."""
-    object.__setattr__(target, name, value)
+    """Write an instance attribute, into its slot or the instance dict."""
+    slot, namespace = _slot(target, name), slots.instance_dict(target)
+    if slot is not None:
+        slot.__set__(target, value)
+    elif namespace is not None:
+        namespace[name] = value
+    else:
+        object.__setattr__(target, name, value)
 
 
 def delete_field(target: Any, name: str) -> None:
-    """Delete an instance attribute without descriptors."""
-    object.__delattr__(target, name)
+    """Delete an instance attribute, from its slot or the instance dict."""
+    slot, namespace = _slot(target, name), slots.instance_dict(target)
+    if slot is None and namespace is not None:
+        del namespace[name]
+    else:
+        object.__delattr__(target, name)
 
 
-def set_exception(error: BaseException | None) -> None:
-    """Raise the exception again that the interrupted handler was handling."""
-    if error is not None:
-        raise error
-
-
-def handled_exception() -> BaseException | None:
-    """The exception being handled."""
-    return sys.exc_info()[1]
-
-
-def replace_list(target: list[Any], items: list[Any]) -> None:
+def replace_list(target: list[Any], items: Sequence[Any]) -> None:
     """Give a list its final contents."""
     list.__setitem__(target, slice(None), items)
 
 
-def replace_dict(target: dict[Any, Any], items: dict[Any, Any]) -> None:
-    """Give a dict its final contents and order."""
-    dict.clear(target)
-    dict.update(target, items)
+def extend_list(target: list[Any], items: Sequence[Any]) -> None:
+    """Append what was appended."""
+    list.extend(target, items)
 
 
-def replace_set(target: set[Any], items: set[Any]) -> None:
-    """Give a set its final contents."""
-    set.clear(target)
-    set.update(target, items)
+def delete_item(target: dict[Any, Any], key: Any) -> None:
+    """Delete a key of a dict."""
+    dict.__delitem__(target, key)
+
+
+def _builtin_base(cls: type) -> Any:
+    """The class along the MRO that is written in C and lays out the instances."""
+    return next(base for base in slots.mro(cls) if not slots.is_heap_type(base))
+
+
+def new_object(cls: type) -> Any:
+    """An instance whose ``__new__`` and ``__init__`` were already followed."""
+    return _builtin_base(cls).__new__(cls)
+
+
+def new_tuple(cls: Any, items: tuple[Any, ...]) -> Any:
+    """An instance of a subclass of tuple: a named tuple, or a structure that torch returns."""
+    if slots.lookup(cls, "n_sequence_fields") is not None:
+        return cls(items)
+    return tuple.__new__(cls, items)
+
+
+def make_exception(cls: Any, arguments: tuple[Any, ...], cause: Any, suppress_context: bool) -> BaseException:
+    """An exception whose ``__init__`` was already followed."""
+    base = _builtin_base(cls)
+    error: BaseException = base.__new__(cls, *arguments)
+    base.__init__(error, *arguments)
+    error.__cause__ = cause
+    error.__suppress_context__ = suppress_context
+    return error
+
+
+def make_function(
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    qualname: str,
+    defaults: tuple[Any, ...] | None,
+    keyword_defaults: dict[str, Any] | None,
+    closure: tuple[types.CellType, ...] | None,
+    attributes: dict[str, Any],
+) -> types.FunctionType:
+    """A function as ``def`` makes it."""
+    function = types.FunctionType(code, namespace, code.co_name, defaults, closure)
+    function.__kwdefaults__ = keyword_defaults
+    function.__qualname__ = qualname
+    function.__dict__.update(attributes)
+    return function
+
+
+def make_partial(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """``functools.partial(function, *arguments, **keywords)``."""
+    return functools.partial(function, *arguments, **keywords)
+
+
+def make_iterator(items: list[Any] | tuple[Any, ...], position: int) -> Iterator[Any]:
+    """An iterator over a list or tuple that has already given its first ``position`` items."""
+    iterator: Any = iter(items)
+    iterator.__setstate__(position)
+    return iterator  # type: ignore[no-any-return]
 
 
 TABLE: Mapping[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (
-        unbound_local,
-        make_cell,
-        set_field,
-        delete_field,
-        set_exception,
-        handled_exception,
-        replace_list,
-        replace_dict,
-        replace_set,
-    )
+    "is_state": _shim.is_state,
+    "pack": _shim.pack,
+    "set_field": set_field,
+    "delete_field": delete_field,
+    "replace_list": replace_list,
+    "extend_list": extend_list,
+    "delete_item": delete_item,
+    "new_object": new_object,
+    "new_tuple": new_tuple,
+    "make_exception": make_exception,
+    "make_function": make_function,
+    "make_partial": make_partial,
+    "make_iterator": make_iterator,
 }

@@ -186,7 +186,7 @@ def test_containers() -> None:
     assert describe(range(1, 9, 2))[:2] == ("range", ((1,), (9,), (2,)))
     assert describe(slice(None, 4))[:2] == ("slice", ((None,), (4,), (None,)))
     assert describe(collections.deque([1]))[:2] == ("deque", [(1,)])
-    kind, payload, table, found = describe(([1], {"a": (2,)}))
+    kind, payload, _, found = describe(([1], {"a": (2,)}))
     assert kind == "tuple"
     assert [found[number][1] for number in payload] == ["list", "dict"]
 
@@ -259,7 +259,7 @@ def test_tensor_metadata() -> None:
 
 def test_storages_are_shared() -> None:
     base = torch.zeros(4)
-    _, payload, table, found = describe([base, base[1:], torch.zeros(4)])
+    _, payload, _, found = describe([base, base[1:], torch.zeros(4)])
     storages = [found[number][3][7] for number in payload]
     assert storages[0] == storages[1] != storages[2]
     base.add_(1)

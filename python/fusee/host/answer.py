@@ -15,7 +15,7 @@ from .describe import Description, ObjectTable
 Message = tuple[Any, ...]
 Reply = tuple[Any, list[Description]]
 _NOTHING: list[Description] = []
-_BUILT = frozenset({"tuple", "list", "dict", "slice", "name"})
+_BUILT = frozenset({"tuple", "list", "dict", "slice", "name", "device"})
 
 
 class Answers:
@@ -109,6 +109,8 @@ class Answers:
     def _build_container(self, kind: str, parts: tuple[Any, ...]) -> Any:
         if kind == "name":
             return names.resolve(parts[0])
+        if kind == "device":
+            return names.resolve("torch.device")(parts[0])
         if kind == "slice":
             return slice(*map(self.build, parts))
         if kind == "dict":

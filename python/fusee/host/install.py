@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import _helpers, _shim, backends, pygraph
 from ..errors import HostFailure
-from . import guards
+from . import guards, names
+from .answer import Answers
 from .describe import ObjectTable
 from .records import Family, new_record
 
@@ -31,6 +32,8 @@ class Installer:
         self._kinds: dict[str, Callable[..., Any]] = {
             "graph": self._graph,
             "object": table.object,
+            "name": names.resolve,
+            "make": lambda parts: names.resolve(parts[0])(*parts[1:]),
             "continuation": self._continuation,
             "step": self._step,
             "helper": _helper,
@@ -77,9 +80,10 @@ class Installer:
         if graph["runs"] == "plan":
             return _shim.LaunchPlan(graph["plan"])
         backend = backends.lookup(self._family.options.backend)
+        value = Answers(self._table).build
         if backend is None:
-            return pygraph.as_function(graph, self._table.value)
-        module = pygraph.as_module(graph, self._table.value)
+            return pygraph.as_function(graph, value)
+        module = pygraph.as_module(graph, value)
         return backends.Deferred(lambda: module, backend)
 
     def _continuation(self, index: int) -> Any:
@@ -100,7 +104,7 @@ class Installer:
         return self._family.functions[key]
 
     def _namespace(self, piece: dict[str, Any]) -> dict[str, Any]:
-        if "globals" not in piece:
+        if not piece.get("globals"):
             return self._function.__globals__
         return self._table.object(piece["globals"])  # type: ignore[no-any-return]
 

@@ -14,6 +14,16 @@ from typing import Any
 
 from . import slots
 
+# Types of builtins that no name in builtins reaches, such as NoneType and function.
+_UNNAMED_TYPES = {
+    cls.__qualname__: cls
+    for cls in (
+        *(value for value in vars(types).values() if isinstance(value, type) and value.__module__ == "builtins"),
+        *map(type, (iter([]), iter(()), iter({}), iter(set()), iter(range(0)), {}.keys(), {}.values(), {}.items())),
+        *map(type, (iter(""), iter(b""), type.__call__, str.join, "".__len__, reversed([]))),
+    )
+}
+
 _MODULE_ALIASES = {"_operator": "operator", "builtins": "builtins", "_functools": "functools", "posix": "os"}
 _TENSOR_OWNERS = ("torch._C.TensorBase", "torch._tensor.Tensor", "torch.Tensor")
 _PUBLIC_CLASSES = {"torch._tensor.Tensor": "torch.Tensor", "torch._C.TensorBase": "torch._C.TensorBase"}
@@ -131,8 +141,13 @@ def resolve(name: str) -> Any:
     if name.startswith("Tensor."):
         return _resolve_path(_tensor_class(), name.split(".")[1:], name)
     head, _, tail = name.partition(".")
-    if hasattr(builtins, head) and head not in sys.modules:
-        return _resolve_path(getattr(builtins, head), tail.split(".") if tail else [], name)
+    path = tail.split(".") if tail else []
+    if head in sys.modules:
+        return _resolve_module(name)
+    if hasattr(builtins, head):
+        return _resolve_path(getattr(builtins, head), path, name)
+    if head in _UNNAMED_TYPES:
+        return _resolve_path(_UNNAMED_TYPES[head], path, name)
     return _resolve_module(name)
 
 

@@ -14,6 +14,7 @@ _get_builtins = types.FunctionType.__dict__["__builtins__"].__get__
 _get_dict_offset = type.__dict__["__dictoffset__"].__get__
 
 ABSENT = object()
+_HEAP_TYPE = 1 << 9
 
 
 def mro(cls: type) -> tuple[type, ...]:
@@ -29,6 +30,11 @@ def class_dict(cls: type) -> types.MappingProxyType[str, Any]:
 def flags(cls: type) -> int:
     """CPython's tp_flags."""
     return _get_flags(cls)  # type: ignore[no-any-return]
+
+
+def is_heap_type(cls: type) -> bool:
+    """Whether a class was made by a ``class`` statement or the like, not written in C as a static type."""
+    return bool(flags(cls) & _HEAP_TYPE)
 
 
 def has_dict(cls: type) -> bool:
@@ -71,7 +77,7 @@ def instance_dict(value: object) -> dict[str, Any] | None:
     if not has_dict(type(value)):
         return None
     for base in mro(type(value)):
-        getter = class_dict(base).get("__dict__")
+        getter: Any = class_dict(base).get("__dict__")
         if type(getter) in (types.GetSetDescriptorType, types.MemberDescriptorType):
             found = getter.__get__(value)
             return found if type(found) is dict else None
@@ -82,7 +88,7 @@ def slot_values(value: object) -> list[tuple[str, Any]]:
     """Names and values of the ``__slots__`` that are set."""
     found: list[tuple[str, Any]] = []
     for base in reversed(mro(type(value))):
-        if not flags(base) & _HEAP_TYPE:
+        if not is_heap_type(base):
             continue
         for name, member in class_dict(base).items():
             if type(member) is types.MemberDescriptorType:
@@ -90,9 +96,6 @@ def slot_values(value: object) -> list[tuple[str, Any]]:
                 if content is not ABSENT:
                     found.append((name, content))
     return found
-
-
-_HEAP_TYPE = 1 << 9
 
 
 def _member(member: types.MemberDescriptorType, value: object) -> Any:
