@@ -76,6 +76,7 @@ type emitter struct {
 	depth    int
 	places   map[int]string            // expressions of the positions along dimensions, where they are declared
 	names    map[loop.Value]string     // expressions of values that are not variables of their own
+	slow     bool                      // printing the path for pointers that are not aligned
 	resident map[loop.Value]loop.Value // loads kept in registers between stages, to the load that fills them
 }
 
@@ -94,15 +95,6 @@ func (e *emitter) block(header string, body func()) {
 	body()
 	e.depth--
 	e.line("}")
-}
-
-// choice prints an if statement with an else part.
-func (e *emitter) choice(condition string, then, otherwise func()) {
-	e.line("if (%s) {", condition)
-	e.depth++
-	then()
-	e.depth--
-	e.block("} else", otherwise)
 }
 
 // unrolled prints a loop over lanes 0…count-1 that the compiler unrolls; for one lane just the body.
@@ -173,20 +165,43 @@ func (e *emitter) bufferName(buffer int) string {
 
 // pointwise prints a kernel whose threads each take some neighbouring outer points.
 func (e *emitter) pointwise() {
-	var body []instruction
+	strip := strip{emitter: e, position: "i", sizes: e.nest.outer, width: e.schedule.vector, exact: len(e.nest.outer) > 1}
 	for _, s := range e.nest.stages {
-		body = append(body, s.body...)
+		strip.body = append(strip.body, s.body...)
 	}
 	position := fmt.Sprintf("(%s)blockIdx.x * %d + threadIdx.x", e.index(), e.schedule.threads)
-	if e.schedule.vector > 1 {
-		position = fmt.Sprintf("(%s) * %d", position, e.schedule.vector)
+	if strip.width > 1 {
+		position = fmt.Sprintf("(%s) * %d", position, strip.width)
 	}
 	e.line("const %s i = %s;", e.index(), position)
-	e.line("if (i >= work)")
-	e.line("    return;")
-	strip := strip{
-		emitter: e, body: body, position: "i", limit: "work", sizes: e.nest.outer, width: e.schedule.vector,
-		ragged: ragged(e.nest.outer, e.schedule.vector),
+	conditions := strip.alignment()
+	if strip.width == 1 || product(e.nest.outer).divisible(int64(strip.width)) {
+		e.line("if (i >= work)")
+		e.line("    return;")
+	} else {
+		conditions = append([]string{fmt.Sprintf("i + %d <= work", strip.width)}, conditions...)
 	}
-	strip.emit()
+	e.fastAndSlow(conditions, strip.emit, func() { e.pointByPoint(strip) })
+}
+
+// pointByPoint prints the computation of a strip as a loop over its points, as far as they exist.
+func (e *emitter) pointByPoint(s strip) {
+	e.line("#pragma unroll 1")
+	header := fmt.Sprintf("for (%s at = i; at < i + %d && at < work; ++at)", e.index(), s.width)
+	s.position, s.width = "at", 1
+	e.block(header, s.emit)
+}
+
+// fastAndSlow prints the code for when all conditions hold, and that for when one does not if there are any.
+func (e *emitter) fastAndSlow(conditions []string, fast, slow func()) {
+	if len(conditions) == 0 {
+		fast()
+		return
+	}
+	e.block("if ("+strings.Join(conditions, " && ")+")", func() {
+		fast()
+		e.line("return;")
+	})
+	e.names = map[loop.Value]string{}
+	slow()
 }

@@ -9,6 +9,9 @@ import (
 // planResidents finds the loads that several stages do alike, and declares the registers that keep them when rows are
 // short enough. All stages with inner points then unroll their loops.
 func (e *emitter) planResidents() {
+	if e.slow {
+		return
+	}
 	groups := e.nest.repeatedLoads()
 	steps, ok := e.steps()
 	if len(groups) == 0 || !ok || steps*e.schedule.vector*elementBytes(groups) > residentBytes {
@@ -30,6 +33,11 @@ func (e *emitter) declareResident(in *instruction, steps int) {
 	}
 	e.helpers["vector"] = true
 	e.line("Vector<%s, %d> v%d[%d];", memoryName(in.Type), e.schedule.vector, in.value, steps)
+}
+
+func (e *emitter) isResident(in *instruction) bool {
+	_, resident := e.resident[in.value]
+	return resident
 }
 
 // kept reports whether a load is found in registers that an earlier load filled.

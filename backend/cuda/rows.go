@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 
 	"fusee/backend/loop"
 )
@@ -10,6 +11,27 @@ import (
 func (e *emitter) rows() {
 	e.declareGroup()
 	e.coordinates("i", e.nest.outer, 0)
+	e.fastAndSlow(e.rowAlignment(), e.stages, func() {
+		e.schedule.vector, e.slow, e.resident = 1, true, nil
+		e.stages()
+	})
+}
+
+// rowAlignment lists what must hold at launch so that the vectors of all stages can move.
+func (e *emitter) rowAlignment() []string {
+	var result []string
+	for i := range e.nest.stages {
+		if s := &e.nest.stages[i]; s.hasInner {
+			strip := e.innerStrip(s)
+			result = append(result, strip.alignment()...)
+		}
+	}
+	slices.Sort(result)
+	return slices.Compact(result)
+}
+
+// stages prints the stages one after another.
+func (e *emitter) stages() {
 	e.planResidents()
 	for index := range e.nest.stages {
 		s := &e.nest.stages[index]
@@ -116,24 +138,30 @@ func (e *emitter) take(in *instruction, value, position string) string {
 	return fmt.Sprintf("take<%t>(best%d, v%d, %s, %s)", in.Reduction == loop.ArgMaximum, in.value, in.value, value, position)
 }
 
+func (e *emitter) innerStrip(s *stage) strip {
+	return strip{
+		emitter: e, body: s.body, position: "j", sizes: s.inner, base: len(e.nest.outer), width: e.schedule.vector,
+		exact: true, store: e.active(false),
+	}
+}
+
 // innerLoop prints the loop over a stage's inner points.
 func (e *emitter) innerLoop(s *stage) {
 	width, stride := e.schedule.vector, e.schedule.group*e.schedule.vector
-	points := product(s.inner)
-	strip := strip{
-		emitter: e, body: s.body, position: "j", limit: points.C(), sizes: s.inner, base: len(e.nest.outer), width: width,
-		ragged: ragged(s.inner, width), store: e.active(false),
-	}
+	strip, limit := e.innerStrip(s), product(s.inner).C()
 	if steps, ok := e.unrolledSteps(s); ok {
-		strip.check = s.points%int64(stride) != 0
 		e.unrolled("step", steps, func() {
 			e.line("const %s j = (step * %d + rank)%s;", e.index(), e.schedule.group, times(width))
-			strip.emitChecked()
+			if s.points%int64(stride) == 0 {
+				strip.emit()
+			} else {
+				e.block(fmt.Sprintf("if (j < %s)", limit), strip.emit)
+			}
 		})
 		return
 	}
 	e.line("#pragma unroll %d", e.unrollFactor(s))
-	e.block(fmt.Sprintf("for (%s j = rank%s; j < %s; j += %d)", e.index(), times(width), strip.limit, stride), strip.emit)
+	e.block(fmt.Sprintf("for (%s j = rank%s; j < %s; j += %d)", e.index(), times(width), limit, stride), strip.emit)
 }
 
 func times(width int) string {
@@ -145,6 +173,9 @@ func times(width int) string {
 
 // unrollFactor returns how many steps of a loop have their loads in flight together.
 func (e *emitter) unrollFactor(s *stage) int {
+	if e.slow {
+		return 1
+	}
 	loads, narrowest := 0, 8
 	for _, in := range s.accesses() {
 		if in.Op == loop.OpLoad {

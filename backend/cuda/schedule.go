@@ -144,7 +144,7 @@ func (n *nest) pointwiseVector() int {
 	for i := range n.stages {
 		accesses = append(accesses, n.stages[i].accesses()...)
 	}
-	return widest(accesses, len(n.outer)-1, n.outer)
+	return widest(accesses, len(n.outer)-1, n.outer, len(n.outer) > 1)
 }
 
 // innerVector returns how many neighbouring inner points a thread takes; one number for all stages.
@@ -152,15 +152,15 @@ func (n *nest) innerVector() int {
 	width := math.MaxInt
 	for i := range n.stages {
 		if s := &n.stages[i]; s.hasInner {
-			width = min(width, widest(s.accesses(), len(n.outer)+len(s.inner)-1, s.inner))
+			width = min(width, widest(s.accesses(), len(n.outer)+len(s.inner)-1, s.inner, true))
 		}
 	}
 	return width
 }
 
-// widest returns the largest power of two so that vectors of so many elements along dimension stay within vectorBytes,
-// and never straddle two rows of sizes or start off their alignment by what is known now.
-func widest(accesses []*instruction, dimension int, sizes []extent) int {
+// widest returns the largest power of two so that vectors of so many elements along dimension stay within vectorBytes and
+// never start off their alignment by what is known now; when exact, they also must cover the last of sizes exactly.
+func widest(accesses []*instruction, dimension int, sizes []extent, exact bool) int {
 	largest := 0
 	for _, in := range accesses {
 		if in.strides[dimension].is(1) {
@@ -171,15 +171,14 @@ func widest(accesses []*instruction, dimension int, sizes []extent) int {
 		return 1
 	}
 	width := vectorBytes / largest
-	for width > 1 && !fits(accesses, dimension, sizes, int64(width)) {
+	for width > 1 && !fits(accesses, dimension, sizes[len(sizes)-1], int64(width), exact) {
 		width /= 2
 	}
 	return width
 }
 
-func fits(accesses []*instruction, dimension int, sizes []extent, width int64) bool {
-	row := sizes[len(sizes)-1]
-	if size, known := row.static(); known && (size < width || len(sizes) > 1 && size%width != 0) {
+func fits(accesses []*instruction, dimension int, row extent, width int64, exact bool) bool {
+	if size, known := row.static(); known && (size < width || exact && size%width != 0) {
 		return false
 	}
 	for _, in := range accesses {

@@ -3,30 +3,22 @@ package cuda
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"fusee/backend/loop"
 )
 
-// strip is what one thread does at one step: a vector of neighbouring points along the last of some dimensions.
-// With more than one point it has three parts: loads, computation, stores. Loads and stores move whole vectors when
-// that is possible at run time, and single elements otherwise.
+// strip is what one thread does at one step: a vector of neighbouring points along the last of some dimensions, all of
+// which exist. With more than one point it has three parts: loads, computation, stores.
 type strip struct {
 	*emitter
 	body     []instruction
 	position string   // variable that holds the linear position of the first point
-	limit    string   // number of points
 	sizes    []extent // of the dimensions that position runs over
 	base     int      // number of dimensions before them, whose coordinates are declared already
 	width    int
-	ragged   bool   // the last strip may be partial
-	whole    string // condition for moving vectors; "" when always possible
+	exact    bool   // strips must cover the last dimension exactly, because rows follow or no one looks after the rest
 	store    string // condition for stores; "" for none
-	check    bool   // the first point may be beyond the last one
 }
-
-// emitChecked prints the strip under the condition that it exists.
-func (s *strip) emitChecked() { s.guarded(s.check, s.position, s.emit) }
 
 // emit prints the strip.
 func (s *strip) emit() {
@@ -34,7 +26,6 @@ func (s *strip) emit() {
 		s.emitSingle()
 		return
 	}
-	s.declareWhole()
 	s.loads()
 	for _, in := range s.late() {
 		s.helpers["vector"] = true
@@ -46,7 +37,7 @@ func (s *strip) emit() {
 			s.line("const %s at = %s;", s.index(), point)
 			s.coordinates("at")
 		}
-		s.guarded(s.ragged && s.hasEffects(), point, func() { s.instructions(point) })
+		s.instructions(point)
 	})
 	s.stores()
 }
@@ -55,7 +46,7 @@ func (s *strip) emit() {
 func (s *strip) emitSingle() {
 	s.coordinates(s.position)
 	for _, in := range s.early() {
-		if _, resident := s.resident[in.value]; !resident {
+		if !s.isResident(in) {
 			continue
 		}
 		if !s.kept(in) {
@@ -65,18 +56,6 @@ func (s *strip) emitSingle() {
 	}
 	s.instructions(s.position)
 }
-
-// guarded prints body under the condition that point exists.
-func (s *strip) guarded(needed bool, point string, body func()) {
-	if !needed {
-		body()
-		return
-	}
-	s.block(fmt.Sprintf("if (%s < %s)", point, s.limit), body)
-}
-
-// ragged reports whether strips of width points may not cover sizes exactly.
-func ragged(sizes []extent, width int) bool { return !product(sizes).divisible(int64(width)) }
 
 // coordinateName names the position along a dimension: i0, i1… for outer ones, j0, j1… for inner ones.
 func (e *emitter) coordinateName(dimension int) string {
@@ -157,25 +136,8 @@ func (s *strip) direct() []*instruction {
 
 func (s *strip) needsPoint() bool { return len(s.direct()) > 0 }
 
-// hasEffects reports whether computing a point that does not exist would do harm.
-func (s *strip) hasEffects() bool {
-	return s.needsPoint() || len(s.filter(func(in *instruction) bool { return in.Op == loop.OpReduce })) > 0
-}
-
-// declareWhole names the condition under which vectors can move.
-func (s *strip) declareWhole() {
-	conditions := s.alignmentConditions()
-	if s.ragged {
-		conditions = append([]string{fmt.Sprintf("%s + %d <= %s", s.position, s.width, s.limit)}, conditions...)
-	}
-	if len(conditions) > 0 {
-		s.whole = "whole"
-		s.line("const bool whole = %s;", strings.Join(conditions, " && "))
-	}
-}
-
-// alignmentConditions lists what must hold at launch so that vectors start at multiples of their size.
-func (s *strip) alignmentConditions() []string {
+// alignment lists what must hold at launch so that vectors start at multiples of their size and cover rows exactly.
+func (s *strip) alignment() []string {
 	var result []string
 	add := func(condition string) {
 		if !slices.Contains(result, condition) {
@@ -193,36 +155,23 @@ func (s *strip) alignmentConditions() []string {
 			}
 		}
 	}
-	if row := s.sizes[len(s.sizes)-1]; len(s.sizes) > 1 && !row.divisible(int64(s.width)) {
-		add(fmt.Sprintf("%s %% %d == 0", row.C(), s.width))
+	if s.width > 1 && s.exact && !s.sizes[len(s.sizes)-1].divisible(int64(s.width)) {
+		add(fmt.Sprintf("%s %% %d == 0", s.sizes[len(s.sizes)-1].C(), s.width))
 	}
 	return result
 }
 
-// transfer prints moves: whole at once if possible, else lane by lane.
-func (s *strip) transfer(whole, single func()) {
-	together := func() {
+// together prints moves of whole vectors, in a block when they need coordinates declared.
+func (s *strip) together(moves func()) {
+	all := func() {
 		s.coordinates(s.position)
-		whole()
+		moves()
 	}
-	switch {
-	case s.whole != "":
-		s.choice(s.whole, together, func() { s.laneByLane(single) })
-	case len(s.sizes) > 1:
-		s.block("", together)
-	default:
-		together()
+	if len(s.sizes) > 1 {
+		s.block("", all)
+	} else {
+		all()
 	}
-}
-
-func (s *strip) laneByLane(single func()) {
-	s.unrolled("lane", s.width, func() {
-		s.line("const %s at = %s + lane;", s.index(), s.position)
-		s.guarded(s.ragged, "at", func() {
-			s.coordinates("at")
-			single()
-		})
-	})
 }
 
 // loads declares the early loads of the strip and reads them.
@@ -241,24 +190,25 @@ func (s *strip) loads() {
 	if len(moved) == 0 {
 		return
 	}
-	s.transfer(func() {
+	s.together(func() {
 		for _, in := range moved {
 			s.loadWhole(in)
-		}
-	}, func() {
-		for _, in := range moved {
-			s.line("%s.at[lane] = %s;", s.vectorName(in.value), s.element(in, ""))
 		}
 	})
 }
 
-// declareVector declares the vector of a load, unless it is resident and declared before the stages.
+// declareVector declares the vector of a load, unless it is declared elsewhere, and names its elements.
 func (s *strip) declareVector(in *instruction) {
-	if _, resident := s.resident[in.value]; !resident {
-		s.line("Vector<%s, %d> %s = {};", memoryName(in.Type), s.width, s.vectorName(in.value))
+	if !s.isResident(in) && !s.declaredByLoad(in) {
+		s.line("Vector<%s, %d> %s;", memoryName(in.Type), s.width, s.vectorName(in.value))
 	}
 	s.helpers["vector"] = true
 	s.names[in.value] = fromMemory(in.Type, s.vectorName(in.value)+".at[lane]")
+}
+
+// declaredByLoad reports whether the statement that loads a vector also declares it.
+func (s *strip) declaredByLoad(in *instruction) bool {
+	return s.vectorized(in) && len(s.sizes) == 1 && !s.isResident(in)
 }
 
 // fromMemory turns an element in memory into a value.
@@ -272,6 +222,9 @@ func fromMemory(t loop.Type, expression string) string {
 func (s *strip) loadWhole(in *instruction) {
 	name := s.vectorName(in.value)
 	if s.vectorized(in) {
+		if s.declaredByLoad(in) {
+			name = fmt.Sprintf("const Vector<%s, %d> %s", memoryName(in.Type), s.width, name)
+		}
 		s.line("%s = load<%s, %d>(%s);", name, memoryName(in.Type), s.width, s.address(in))
 		return
 	}
@@ -301,13 +254,9 @@ func (s *strip) stores() {
 }
 
 func (s *strip) storeVectors(late []*instruction) {
-	s.transfer(func() {
+	s.together(func() {
 		for _, in := range late {
 			s.line("store(%s, %s);", s.address(in), s.vectorName(in.value))
-		}
-	}, func() {
-		for _, in := range late {
-			s.line("%s = %s.at[lane];", s.element(in, ""), s.vectorName(in.value))
 		}
 	})
 }

@@ -45,41 +45,27 @@ fusee_add_relu(
     float *__restrict__ out_2,
     const i64 work) {
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 4;
-    if (i >= work)
-        return;
-    const bool whole = i + 4 <= work && (u64)x_0 % 16 == 0 && (u64)y_1 % 16 == 0 && (u64)out_2 % 16 == 0;
-    Vector<float, 4> v0 = {};
-    Vector<float, 4> v1 = {};
-    if (whole) {
-        v0 = load<float, 4>(x_0 + i);
-        v1 = load<float, 4>(y_1 + i);
-    } else {
+    if (i + 4 <= work && (u64)x_0 % 16 == 0 && (u64)y_1 % 16 == 0 && (u64)out_2 % 16 == 0) {
+        const Vector<float, 4> v0 = load<float, 4>(x_0 + i);
+        const Vector<float, 4> v1 = load<float, 4>(y_1 + i);
+        Vector<float, 4> v7;
 #pragma unroll
         for (u32 lane = 0; lane < 4; ++lane) {
-            const i32 at = i + lane;
-            if (at < work) {
-                v0.at[lane] = x_0[at];
-                v1.at[lane] = y_1[at];
-            }
+            const float v2 = v0.at[lane] + v1.at[lane];
+            const float v4 = maximum(v2, 0.0f);
+            const float v6 = __fmul_rn(v4, 2.0f);
+            v7.at[lane] = v6;
         }
+        store(out_2 + i, v7);
+        return;
     }
-    Vector<float, 4> v7;
-#pragma unroll
-    for (u32 lane = 0; lane < 4; ++lane) {
-        const float v2 = v0.at[lane] + v1.at[lane];
+#pragma unroll 1
+    for (i32 at = i; at < i + 4 && at < work; ++at) {
+        const float v0 = x_0[at];
+        const float v1 = y_1[at];
+        const float v2 = v0 + v1;
         const float v4 = maximum(v2, 0.0f);
         const float v6 = __fmul_rn(v4, 2.0f);
-        v7.at[lane] = v6;
-    }
-    if (whole) {
-        store(out_2 + i, v7);
-    } else {
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            const i32 at = i + lane;
-            if (at < work) {
-                out_2[at] = v7.at[lane];
-            }
-        }
+        out_2[at] = v6;
     }
 }

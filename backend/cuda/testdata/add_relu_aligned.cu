@@ -47,10 +47,8 @@ fusee_add_relu_aligned(
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 4;
     if (i >= work)
         return;
-    Vector<float, 4> v0 = {};
-    Vector<float, 4> v1 = {};
-    v0 = load<float, 4>(x_0 + i);
-    v1 = load<float, 4>(y_1 + i);
+    const Vector<float, 4> v0 = load<float, 4>(x_0 + i);
+    const Vector<float, 4> v1 = load<float, 4>(y_1 + i);
     Vector<float, 4> v7;
 #pragma unroll
     for (u32 lane = 0; lane < 4; ++lane) {

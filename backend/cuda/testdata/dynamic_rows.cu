@@ -49,47 +49,35 @@ fusee_dynamic_rows(
     const i64 n2,
     const i64 work) {
     const i64 i = ((i64)blockIdx.x * 256 + threadIdx.x) * 4;
-    if (i >= work)
+    if (i + 4 <= work && (u64)x_0 % 16 == 0 && n2 % 4 == 0 && (u64)row_1 % 16 == 0 && (u64)out_2 % 16 == 0 && n1 % 4 == 0) {
+        Vector<float, 4> v0;
+        Vector<float, 4> v1;
+        {
+            const i64 i1_rest = divide(i, n1);
+            const i64 i1 = i - i1_rest * (n1);
+            v0 = load<float, 4>(x_0 + i1_rest * n2 + i1);
+            v1 = load<float, 4>(row_1 + i1);
+        }
+        Vector<float, 4> v3;
+#pragma unroll
+        for (u32 lane = 0; lane < 4; ++lane) {
+            const float v2 = v0.at[lane] + v1.at[lane];
+            v3.at[lane] = v2;
+        }
+        {
+            const i64 i1_rest = divide(i, n1);
+            const i64 i1 = i - i1_rest * (n1);
+            store(out_2 + i1_rest * n1 + i1, v3);
+        }
         return;
-    const bool whole = i + 4 <= work && (u64)x_0 % 16 == 0 && n2 % 4 == 0 && (u64)row_1 % 16 == 0 && (u64)out_2 % 16 == 0 && n1 % 4 == 0;
-    Vector<float, 4> v0 = {};
-    Vector<float, 4> v1 = {};
-    if (whole) {
-        const i64 i1_rest = divide(i, n1);
-        const i64 i1 = i - i1_rest * (n1);
-        v0 = load<float, 4>(x_0 + i1_rest * n2 + i1);
-        v1 = load<float, 4>(row_1 + i1);
-    } else {
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            const i64 at = i + lane;
-            if (at < work) {
-                const i64 i1_rest = divide(at, n1);
-                const i64 i1 = at - i1_rest * (n1);
-                v0.at[lane] = x_0[i1_rest * n2 + i1];
-                v1.at[lane] = row_1[i1];
-            }
-        }
     }
-    Vector<float, 4> v3;
-#pragma unroll
-    for (u32 lane = 0; lane < 4; ++lane) {
-        const float v2 = v0.at[lane] + v1.at[lane];
-        v3.at[lane] = v2;
-    }
-    if (whole) {
-        const i64 i1_rest = divide(i, n1);
-        const i64 i1 = i - i1_rest * (n1);
-        store(out_2 + i1_rest * n1 + i1, v3);
-    } else {
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            const i64 at = i + lane;
-            if (at < work) {
-                const i64 i1_rest = divide(at, n1);
-                const i64 i1 = at - i1_rest * (n1);
-                out_2[i1_rest * n1 + i1] = v3.at[lane];
-            }
-        }
+#pragma unroll 1
+    for (i64 at = i; at < i + 4 && at < work; ++at) {
+        const i64 i1_rest = divide(at, n1);
+        const i64 i1 = at - i1_rest * (n1);
+        const float v0 = x_0[i1_rest * n2 + i1];
+        const float v1 = row_1[i1];
+        const float v2 = v0 + v1;
+        out_2[i1_rest * n1 + i1] = v2;
     }
 }

@@ -83,27 +83,78 @@ fusee_layer_norm(
     const i32 item = (i32)blockIdx.x * 4 + threadIdx.x / 32;
     const bool active = item < work;
     const i32 i = active ? item : work - 1;
-    Vector<bf16, 8> v0[3];
+    if ((u64)out_2 % 16 == 0 && (u64)weight_1 % 16 == 0 && (u64)x_0 % 16 == 0) {
+        Vector<bf16, 8> v0[3];
 
-    float v2 = 0.0f;
+        float v2 = 0.0f;
 #pragma unroll
-    for (u32 step = 0; step < 3; ++step) {
-        const i32 j = (step * 32 + rank) * 8;
-        const bool whole = (u64)x_0 % 16 == 0;
-        if (whole) {
+        for (u32 step = 0; step < 3; ++step) {
+            const i32 j = (step * 32 + rank) * 8;
             v0[step] = load<bf16, 8>(x_0 + i * 768 + j);
-        } else {
 #pragma unroll
             for (u32 lane = 0; lane < 8; ++lane) {
-                const i32 at = j + lane;
-                v0[step].at[lane] = x_0[i * 768 + at];
+                const float v1 = to_float_bf16(v0[step].at[lane]);
+                v2 = v2 + v1;
             }
         }
 #pragma unroll
-        for (u32 lane = 0; lane < 8; ++lane) {
-            const float v1 = to_float_bf16(v0[step].at[lane]);
-            v2 = v2 + v1;
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+            v2 = v2 + other2;
         }
+
+        const float v4 = v2 / 768.0f;
+
+        float v9 = 0.0f;
+#pragma unroll
+        for (u32 step = 0; step < 3; ++step) {
+            const i32 j = (step * 32 + rank) * 8;
+#pragma unroll
+            for (u32 lane = 0; lane < 8; ++lane) {
+                const float v6 = to_float_bf16(v0[step].at[lane]);
+                const float v7 = v6 - v4;
+                const float v8 = __fmul_rn(v7, v7);
+                v9 = v9 + v8;
+            }
+        }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            const float other9 = __shfl_xor_sync(0xffffffffu, v9, distance);
+            v9 = v9 + other9;
+        }
+
+        const float v11 = v9 / 768.0f;
+        const float v13 = v11 + 1.5258789e-05f;
+        const float v14 = rsqrtf(v13);
+
+#pragma unroll
+        for (u32 step = 0; step < 3; ++step) {
+            const i32 j = (step * 32 + rank) * 8;
+            const Vector<bf16, 8> v19 = load<bf16, 8>(weight_1 + j);
+            Vector<bf16, 8> v23;
+#pragma unroll
+            for (u32 lane = 0; lane < 8; ++lane) {
+                const float v16 = to_float_bf16(v0[step].at[lane]);
+                const float v17 = v16 - v4;
+                const float v18 = __fmul_rn(v17, v14);
+                const float v20 = to_float_bf16(v19.at[lane]);
+                const float v21 = __fmul_rn(v18, v20);
+                const bf16 v22 = to_bf16(v21);
+                v23.at[lane] = v22;
+            }
+            if (active) {
+                store(out_2 + i * 768 + j, v23);
+            }
+        }
+        return;
+    }
+
+    float v2 = 0.0f;
+#pragma unroll 1
+    for (i32 j = rank; j < 768; j += 32) {
+        const bf16 v0 = x_0[i * 768 + j];
+        const float v1 = to_float_bf16(v0);
+        v2 = v2 + v1;
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -114,17 +165,13 @@ fusee_layer_norm(
     const float v4 = v2 / 768.0f;
 
     float v9 = 0.0f;
-#pragma unroll
-    for (u32 step = 0; step < 3; ++step) {
-        const i32 j = (step * 32 + rank) * 8;
-        const bool whole = (u64)x_0 % 16 == 0;
-#pragma unroll
-        for (u32 lane = 0; lane < 8; ++lane) {
-            const float v6 = to_float_bf16(v0[step].at[lane]);
-            const float v7 = v6 - v4;
-            const float v8 = __fmul_rn(v7, v7);
-            v9 = v9 + v8;
-        }
+#pragma unroll 1
+    for (i32 j = rank; j < 768; j += 32) {
+        const bf16 v5 = x_0[i * 768 + j];
+        const float v6 = to_float_bf16(v5);
+        const float v7 = v6 - v4;
+        const float v8 = __fmul_rn(v7, v7);
+        v9 = v9 + v8;
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -136,41 +183,18 @@ fusee_layer_norm(
     const float v13 = v11 + 1.5258789e-05f;
     const float v14 = rsqrtf(v13);
 
-#pragma unroll
-    for (u32 step = 0; step < 3; ++step) {
-        const i32 j = (step * 32 + rank) * 8;
-        const bool whole = (u64)x_0 % 16 == 0 && (u64)weight_1 % 16 == 0 && (u64)out_2 % 16 == 0;
-        Vector<bf16, 8> v19 = {};
-        if (whole) {
-            v19 = load<bf16, 8>(weight_1 + j);
-        } else {
-#pragma unroll
-            for (u32 lane = 0; lane < 8; ++lane) {
-                const i32 at = j + lane;
-                v19.at[lane] = weight_1[at];
-            }
-        }
-        Vector<bf16, 8> v23;
-#pragma unroll
-        for (u32 lane = 0; lane < 8; ++lane) {
-            const float v16 = to_float_bf16(v0[step].at[lane]);
-            const float v17 = v16 - v4;
-            const float v18 = __fmul_rn(v17, v14);
-            const float v20 = to_float_bf16(v19.at[lane]);
-            const float v21 = __fmul_rn(v18, v20);
-            const bf16 v22 = to_bf16(v21);
-            v23.at[lane] = v22;
-        }
+#pragma unroll 1
+    for (i32 j = rank; j < 768; j += 32) {
+        const bf16 v15 = x_0[i * 768 + j];
+        const float v16 = to_float_bf16(v15);
+        const float v17 = v16 - v4;
+        const float v18 = __fmul_rn(v17, v14);
+        const bf16 v19 = weight_1[j];
+        const float v20 = to_float_bf16(v19);
+        const float v21 = __fmul_rn(v18, v20);
+        const bf16 v22 = to_bf16(v21);
         if (active) {
-            if (whole) {
-                store(out_2 + i * 768 + j, v23);
-            } else {
-#pragma unroll
-                for (u32 lane = 0; lane < 8; ++lane) {
-                    const i32 at = j + lane;
-                    out_2[i * 768 + at] = v23.at[lane];
-                }
-            }
+            out_2[i * 768 + j] = v22;
         }
     }
 }

@@ -52,27 +52,32 @@ fusee_masked(
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 4;
     if (i >= work)
         return;
-    const bool whole = (u64)out_1 % 16 == 0;
-    Vector<float, 4> v4;
+    if ((u64)out_1 % 16 == 0) {
+        Vector<float, 4> v4;
 #pragma unroll
-    for (u32 lane = 0; lane < 4; ++lane) {
-        const i32 at = i + lane;
+        for (u32 lane = 0; lane < 4; ++lane) {
+            const i32 at = i + lane;
+            const i64 v0 = at;
+            const bool v2 = v0 < 30ll;
+            const float v3 = v2 ? x_0[at] : 0.0f;
+            v4.at[lane] = v3;
+            const i64 v7 = truncated_remainder<i64>(v0, 2ll);
+            const bool v8 = v7 == 0ll;
+            if (v8)
+                even_2[at] = v3;
+        }
+        store(out_1 + i, v4);
+        return;
+    }
+#pragma unroll 1
+    for (i32 at = i; at < i + 4 && at < work; ++at) {
         const i64 v0 = at;
         const bool v2 = v0 < 30ll;
         const float v3 = v2 ? x_0[at] : 0.0f;
-        v4.at[lane] = v3;
+        out_1[at] = v3;
         const i64 v7 = truncated_remainder<i64>(v0, 2ll);
         const bool v8 = v7 == 0ll;
         if (v8)
             even_2[at] = v3;
-    }
-    if (whole) {
-        store(out_1 + i, v4);
-    } else {
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            const i32 at = i + lane;
-            out_1[at] = v4.at[lane];
-        }
     }
 }

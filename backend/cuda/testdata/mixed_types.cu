@@ -87,60 +87,49 @@ fusee_mixed_types(
     float *__restrict__ out_f32_6,
     const i64 work) {
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 2;
-    if (i >= work)
-        return;
-    const bool whole = i + 2 <= work && (u64)x_0 % 4 == 0 && (u64)y_1 % 4 == 0 && (u64)mask_2 % 2 == 0 && (u64)z_3 % 16 == 0 && (u64)out_bf16_4 % 4 == 0 && (u64)out_f16_5 % 4 == 0 && (u64)out_f32_6 % 8 == 0;
-    Vector<bf16, 2> v0 = {};
-    Vector<f16, 2> v2 = {};
-    Vector<u8, 2> v5 = {};
-    Vector<double, 2> v6 = {};
-    if (whole) {
-        v0 = load<bf16, 2>(x_0 + i);
-        v2 = load<f16, 2>(y_1 + i);
-        v5 = load<u8, 2>(mask_2 + i);
-        v6 = load<double, 2>(z_3 + i);
-    } else {
+    if (i + 2 <= work && (u64)x_0 % 4 == 0 && (u64)y_1 % 4 == 0 && (u64)mask_2 % 2 == 0 && (u64)z_3 % 16 == 0 && (u64)out_bf16_4 % 4 == 0 && (u64)out_f16_5 % 4 == 0 && (u64)out_f32_6 % 8 == 0) {
+        const Vector<bf16, 2> v0 = load<bf16, 2>(x_0 + i);
+        const Vector<f16, 2> v2 = load<f16, 2>(y_1 + i);
+        const Vector<u8, 2> v5 = load<u8, 2>(mask_2 + i);
+        const Vector<double, 2> v6 = load<double, 2>(z_3 + i);
+        Vector<bf16, 2> v10;
+        Vector<f16, 2> v12;
+        Vector<float, 2> v14;
 #pragma unroll
         for (u32 lane = 0; lane < 2; ++lane) {
-            const i32 at = i + lane;
-            if (at < work) {
-                v0.at[lane] = x_0[at];
-                v2.at[lane] = y_1[at];
-                v5.at[lane] = mask_2[at];
-                v6.at[lane] = z_3[at];
-            }
+            const float v1 = to_float_bf16(v0.at[lane]);
+            const float v3 = to_float_f16(v2.at[lane]);
+            const float v4 = v1 + v3;
+            const float v7 = (float)v6.at[lane];
+            const float v8 = (v5.at[lane] != 0) ? v4 : v7;
+            const bf16 v9 = to_bf16(v8);
+            v10.at[lane] = v9;
+            const f16 v11 = to_f16(v8);
+            v12.at[lane] = v11;
+            const float v13 = v8;
+            v14.at[lane] = v13;
         }
-    }
-    Vector<bf16, 2> v10;
-    Vector<f16, 2> v12;
-    Vector<float, 2> v14;
-#pragma unroll
-    for (u32 lane = 0; lane < 2; ++lane) {
-        const float v1 = to_float_bf16(v0.at[lane]);
-        const float v3 = to_float_f16(v2.at[lane]);
-        const float v4 = v1 + v3;
-        const float v7 = (float)v6.at[lane];
-        const float v8 = (v5.at[lane] != 0) ? v4 : v7;
-        const bf16 v9 = to_bf16(v8);
-        v10.at[lane] = v9;
-        const f16 v11 = to_f16(v8);
-        v12.at[lane] = v11;
-        const float v13 = v8;
-        v14.at[lane] = v13;
-    }
-    if (whole) {
         store(out_bf16_4 + i, v10);
         store(out_f16_5 + i, v12);
         store(out_f32_6 + i, v14);
-    } else {
-#pragma unroll
-        for (u32 lane = 0; lane < 2; ++lane) {
-            const i32 at = i + lane;
-            if (at < work) {
-                out_bf16_4[at] = v10.at[lane];
-                out_f16_5[at] = v12.at[lane];
-                out_f32_6[at] = v14.at[lane];
-            }
-        }
+        return;
+    }
+#pragma unroll 1
+    for (i32 at = i; at < i + 2 && at < work; ++at) {
+        const bf16 v0 = x_0[at];
+        const float v1 = to_float_bf16(v0);
+        const f16 v2 = y_1[at];
+        const float v3 = to_float_f16(v2);
+        const float v4 = v1 + v3;
+        const bool v5 = (mask_2[at] != 0);
+        const double v6 = z_3[at];
+        const float v7 = (float)v6;
+        const float v8 = v5 ? v4 : v7;
+        const bf16 v9 = to_bf16(v8);
+        out_bf16_4[at] = v9;
+        const f16 v11 = to_f16(v8);
+        out_f16_5[at] = v11;
+        const float v13 = v8;
+        out_f32_6[at] = v13;
     }
 }

@@ -128,90 +128,50 @@ fusee_op_divide_floor(
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 2;
     if (i >= work)
         return;
-    const bool whole = (u64)u8_a_0 % 2 == 0 && (u64)u8_b_1 % 2 == 0 && (u64)u8_out_2 % 2 == 0 && (u64)u16_a_3 % 4 == 0 && (u64)u16_b_4 % 4 == 0 && (u64)u16_out_5 % 4 == 0 && (u64)u32_a_6 % 8 == 0 && (u64)u32_b_7 % 8 == 0 && (u64)u32_out_8 % 8 == 0 && (u64)u64_a_9 % 16 == 0 && (u64)u64_b_10 % 16 == 0 && (u64)u64_out_11 % 16 == 0 && (u64)i8_a_12 % 2 == 0 && (u64)i8_b_13 % 2 == 0 && (u64)i8_out_14 % 2 == 0 && (u64)i16_a_15 % 4 == 0 && (u64)i16_b_16 % 4 == 0 && (u64)i16_out_17 % 4 == 0 && (u64)i32_a_18 % 8 == 0 && (u64)i32_b_19 % 8 == 0 && (u64)i32_out_20 % 8 == 0 && (u64)i64_a_21 % 16 == 0 && (u64)i64_b_22 % 16 == 0 && (u64)i64_out_23 % 16 == 0;
-    Vector<u8, 2> v0 = {};
-    Vector<u8, 2> v1 = {};
-    Vector<u16, 2> v4 = {};
-    Vector<u16, 2> v5 = {};
-    Vector<u32, 2> v8 = {};
-    Vector<u32, 2> v9 = {};
-    Vector<u64, 2> v12 = {};
-    Vector<u64, 2> v13 = {};
-    Vector<i8, 2> v16 = {};
-    Vector<i8, 2> v17 = {};
-    Vector<i16, 2> v20 = {};
-    Vector<i16, 2> v21 = {};
-    Vector<i32, 2> v24 = {};
-    Vector<i32, 2> v25 = {};
-    Vector<i64, 2> v28 = {};
-    Vector<i64, 2> v29 = {};
-    if (whole) {
-        v0 = load<u8, 2>(u8_a_0 + i);
-        v1 = load<u8, 2>(u8_b_1 + i);
-        v4 = load<u16, 2>(u16_a_3 + i);
-        v5 = load<u16, 2>(u16_b_4 + i);
-        v8 = load<u32, 2>(u32_a_6 + i);
-        v9 = load<u32, 2>(u32_b_7 + i);
-        v12 = load<u64, 2>(u64_a_9 + i);
-        v13 = load<u64, 2>(u64_b_10 + i);
-        v16 = load<i8, 2>(i8_a_12 + i);
-        v17 = load<i8, 2>(i8_b_13 + i);
-        v20 = load<i16, 2>(i16_a_15 + i);
-        v21 = load<i16, 2>(i16_b_16 + i);
-        v24 = load<i32, 2>(i32_a_18 + i);
-        v25 = load<i32, 2>(i32_b_19 + i);
-        v28 = load<i64, 2>(i64_a_21 + i);
-        v29 = load<i64, 2>(i64_b_22 + i);
-    } else {
+    if ((u64)u8_a_0 % 2 == 0 && (u64)u8_b_1 % 2 == 0 && (u64)u8_out_2 % 2 == 0 && (u64)u16_a_3 % 4 == 0 && (u64)u16_b_4 % 4 == 0 && (u64)u16_out_5 % 4 == 0 && (u64)u32_a_6 % 8 == 0 && (u64)u32_b_7 % 8 == 0 && (u64)u32_out_8 % 8 == 0 && (u64)u64_a_9 % 16 == 0 && (u64)u64_b_10 % 16 == 0 && (u64)u64_out_11 % 16 == 0 && (u64)i8_a_12 % 2 == 0 && (u64)i8_b_13 % 2 == 0 && (u64)i8_out_14 % 2 == 0 && (u64)i16_a_15 % 4 == 0 && (u64)i16_b_16 % 4 == 0 && (u64)i16_out_17 % 4 == 0 && (u64)i32_a_18 % 8 == 0 && (u64)i32_b_19 % 8 == 0 && (u64)i32_out_20 % 8 == 0 && (u64)i64_a_21 % 16 == 0 && (u64)i64_b_22 % 16 == 0 && (u64)i64_out_23 % 16 == 0) {
+        const Vector<u8, 2> v0 = load<u8, 2>(u8_a_0 + i);
+        const Vector<u8, 2> v1 = load<u8, 2>(u8_b_1 + i);
+        const Vector<u16, 2> v4 = load<u16, 2>(u16_a_3 + i);
+        const Vector<u16, 2> v5 = load<u16, 2>(u16_b_4 + i);
+        const Vector<u32, 2> v8 = load<u32, 2>(u32_a_6 + i);
+        const Vector<u32, 2> v9 = load<u32, 2>(u32_b_7 + i);
+        const Vector<u64, 2> v12 = load<u64, 2>(u64_a_9 + i);
+        const Vector<u64, 2> v13 = load<u64, 2>(u64_b_10 + i);
+        const Vector<i8, 2> v16 = load<i8, 2>(i8_a_12 + i);
+        const Vector<i8, 2> v17 = load<i8, 2>(i8_b_13 + i);
+        const Vector<i16, 2> v20 = load<i16, 2>(i16_a_15 + i);
+        const Vector<i16, 2> v21 = load<i16, 2>(i16_b_16 + i);
+        const Vector<i32, 2> v24 = load<i32, 2>(i32_a_18 + i);
+        const Vector<i32, 2> v25 = load<i32, 2>(i32_b_19 + i);
+        const Vector<i64, 2> v28 = load<i64, 2>(i64_a_21 + i);
+        const Vector<i64, 2> v29 = load<i64, 2>(i64_b_22 + i);
+        Vector<u8, 2> v3;
+        Vector<u16, 2> v7;
+        Vector<u32, 2> v11;
+        Vector<u64, 2> v15;
+        Vector<i8, 2> v19;
+        Vector<i16, 2> v23;
+        Vector<i32, 2> v27;
+        Vector<i64, 2> v31;
 #pragma unroll
         for (u32 lane = 0; lane < 2; ++lane) {
-            const i32 at = i + lane;
-            v0.at[lane] = u8_a_0[at];
-            v1.at[lane] = u8_b_1[at];
-            v4.at[lane] = u16_a_3[at];
-            v5.at[lane] = u16_b_4[at];
-            v8.at[lane] = u32_a_6[at];
-            v9.at[lane] = u32_b_7[at];
-            v12.at[lane] = u64_a_9[at];
-            v13.at[lane] = u64_b_10[at];
-            v16.at[lane] = i8_a_12[at];
-            v17.at[lane] = i8_b_13[at];
-            v20.at[lane] = i16_a_15[at];
-            v21.at[lane] = i16_b_16[at];
-            v24.at[lane] = i32_a_18[at];
-            v25.at[lane] = i32_b_19[at];
-            v28.at[lane] = i64_a_21[at];
-            v29.at[lane] = i64_b_22[at];
+            const u8 v2 = divide_floor<u8>(v0.at[lane], v1.at[lane]);
+            v3.at[lane] = v2;
+            const u16 v6 = divide_floor<u16>(v4.at[lane], v5.at[lane]);
+            v7.at[lane] = v6;
+            const u32 v10 = divide_floor<u32>(v8.at[lane], v9.at[lane]);
+            v11.at[lane] = v10;
+            const u64 v14 = divide_floor<u64>(v12.at[lane], v13.at[lane]);
+            v15.at[lane] = v14;
+            const i8 v18 = divide_floor<i8>(v16.at[lane], v17.at[lane]);
+            v19.at[lane] = v18;
+            const i16 v22 = divide_floor<i16>(v20.at[lane], v21.at[lane]);
+            v23.at[lane] = v22;
+            const i32 v26 = divide_floor<i32>(v24.at[lane], v25.at[lane]);
+            v27.at[lane] = v26;
+            const i64 v30 = divide_floor<i64>(v28.at[lane], v29.at[lane]);
+            v31.at[lane] = v30;
         }
-    }
-    Vector<u8, 2> v3;
-    Vector<u16, 2> v7;
-    Vector<u32, 2> v11;
-    Vector<u64, 2> v15;
-    Vector<i8, 2> v19;
-    Vector<i16, 2> v23;
-    Vector<i32, 2> v27;
-    Vector<i64, 2> v31;
-#pragma unroll
-    for (u32 lane = 0; lane < 2; ++lane) {
-        const u8 v2 = divide_floor<u8>(v0.at[lane], v1.at[lane]);
-        v3.at[lane] = v2;
-        const u16 v6 = divide_floor<u16>(v4.at[lane], v5.at[lane]);
-        v7.at[lane] = v6;
-        const u32 v10 = divide_floor<u32>(v8.at[lane], v9.at[lane]);
-        v11.at[lane] = v10;
-        const u64 v14 = divide_floor<u64>(v12.at[lane], v13.at[lane]);
-        v15.at[lane] = v14;
-        const i8 v18 = divide_floor<i8>(v16.at[lane], v17.at[lane]);
-        v19.at[lane] = v18;
-        const i16 v22 = divide_floor<i16>(v20.at[lane], v21.at[lane]);
-        v23.at[lane] = v22;
-        const i32 v26 = divide_floor<i32>(v24.at[lane], v25.at[lane]);
-        v27.at[lane] = v26;
-        const i64 v30 = divide_floor<i64>(v28.at[lane], v29.at[lane]);
-        v31.at[lane] = v30;
-    }
-    if (whole) {
         store(u8_out_2 + i, v3);
         store(u16_out_5 + i, v7);
         store(u32_out_8 + i, v11);
@@ -220,18 +180,41 @@ fusee_op_divide_floor(
         store(i16_out_17 + i, v23);
         store(i32_out_20 + i, v27);
         store(i64_out_23 + i, v31);
-    } else {
-#pragma unroll
-        for (u32 lane = 0; lane < 2; ++lane) {
-            const i32 at = i + lane;
-            u8_out_2[at] = v3.at[lane];
-            u16_out_5[at] = v7.at[lane];
-            u32_out_8[at] = v11.at[lane];
-            u64_out_11[at] = v15.at[lane];
-            i8_out_14[at] = v19.at[lane];
-            i16_out_17[at] = v23.at[lane];
-            i32_out_20[at] = v27.at[lane];
-            i64_out_23[at] = v31.at[lane];
-        }
+        return;
+    }
+#pragma unroll 1
+    for (i32 at = i; at < i + 2 && at < work; ++at) {
+        const u8 v0 = u8_a_0[at];
+        const u8 v1 = u8_b_1[at];
+        const u8 v2 = divide_floor<u8>(v0, v1);
+        u8_out_2[at] = v2;
+        const u16 v4 = u16_a_3[at];
+        const u16 v5 = u16_b_4[at];
+        const u16 v6 = divide_floor<u16>(v4, v5);
+        u16_out_5[at] = v6;
+        const u32 v8 = u32_a_6[at];
+        const u32 v9 = u32_b_7[at];
+        const u32 v10 = divide_floor<u32>(v8, v9);
+        u32_out_8[at] = v10;
+        const u64 v12 = u64_a_9[at];
+        const u64 v13 = u64_b_10[at];
+        const u64 v14 = divide_floor<u64>(v12, v13);
+        u64_out_11[at] = v14;
+        const i8 v16 = i8_a_12[at];
+        const i8 v17 = i8_b_13[at];
+        const i8 v18 = divide_floor<i8>(v16, v17);
+        i8_out_14[at] = v18;
+        const i16 v20 = i16_a_15[at];
+        const i16 v21 = i16_b_16[at];
+        const i16 v22 = divide_floor<i16>(v20, v21);
+        i16_out_17[at] = v22;
+        const i32 v24 = i32_a_18[at];
+        const i32 v25 = i32_b_19[at];
+        const i32 v26 = divide_floor<i32>(v24, v25);
+        i32_out_20[at] = v26;
+        const i64 v28 = i64_a_21[at];
+        const i64 v29 = i64_b_22[at];
+        const i64 v30 = divide_floor<i64>(v28, v29);
+        i64_out_23[at] = v30;
     }
 }

@@ -52,29 +52,62 @@ fusee_positions(
     const i64 work) {
     const u32 rank = threadIdx.x;
     const i32 i = blockIdx.x;
+    if ((u64)x_0 % 16 == 0) {
+
+        float best1 = __uint_as_float(0x7f800000u);
+        i64 v1 = -1;
+        float best2 = __uint_as_float(0xff800000u);
+        i64 v2 = -1;
+#pragma unroll 4
+        for (i32 j = rank * 4; j < 1200; j += 1024) {
+            const Vector<float, 4> v0 = load<float, 4>(x_0 + i * 1200 + j);
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                take<false>(best1, v1, v0.at[lane], j + lane);
+                take<true>(best2, v2, v0.at[lane], j + lane);
+            }
+        }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            take<false>(best1, v1, __shfl_xor_sync(0xffffffffu, best1, distance), __shfl_xor_sync(0xffffffffu, v1, distance));
+            take<true>(best2, v2, __shfl_xor_sync(0xffffffffu, best2, distance), __shfl_xor_sync(0xffffffffu, v2, distance));
+        }
+        __shared__ float best1_of_warp[8];
+        __shared__ i64 v1_of_warp[8];
+        __shared__ float best2_of_warp[8];
+        __shared__ i64 v2_of_warp[8];
+        if (threadIdx.x % 32 == 0) {
+            best1_of_warp[threadIdx.x / 32] = best1;
+            v1_of_warp[threadIdx.x / 32] = v1;
+            best2_of_warp[threadIdx.x / 32] = best2;
+            v2_of_warp[threadIdx.x / 32] = v2;
+        }
+        __syncthreads();
+        best1 = best1_of_warp[threadIdx.x % 8];
+        v1 = v1_of_warp[threadIdx.x % 8];
+        best2 = best2_of_warp[threadIdx.x % 8];
+        v2 = v2_of_warp[threadIdx.x % 8];
+#pragma unroll
+        for (u32 distance = 4; distance > 0; distance /= 2) {
+            take<false>(best1, v1, __shfl_xor_sync(0xffffffffu, best1, distance), __shfl_xor_sync(0xffffffffu, v1, distance));
+            take<true>(best2, v2, __shfl_xor_sync(0xffffffffu, best2, distance), __shfl_xor_sync(0xffffffffu, v2, distance));
+        }
+
+        const i64 v3 = (i64)((u64)v1 + (u64)v2);
+        if (rank == 0)
+            out_1[i] = v3;
+        return;
+    }
 
     float best1 = __uint_as_float(0x7f800000u);
     i64 v1 = -1;
     float best2 = __uint_as_float(0xff800000u);
     i64 v2 = -1;
-#pragma unroll 4
-    for (i32 j = rank * 4; j < 1200; j += 1024) {
-        const bool whole = (u64)x_0 % 16 == 0;
-        Vector<float, 4> v0 = {};
-        if (whole) {
-            v0 = load<float, 4>(x_0 + i * 1200 + j);
-        } else {
-#pragma unroll
-            for (u32 lane = 0; lane < 4; ++lane) {
-                const i32 at = j + lane;
-                v0.at[lane] = x_0[i * 1200 + at];
-            }
-        }
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            take<false>(best1, v1, v0.at[lane], j + lane);
-            take<true>(best2, v2, v0.at[lane], j + lane);
-        }
+#pragma unroll 1
+    for (i32 j = rank; j < 1200; j += 256) {
+        const float v0 = x_0[i * 1200 + j];
+        take<false>(best1, v1, v0, j);
+        take<true>(best2, v2, v0, j);
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {

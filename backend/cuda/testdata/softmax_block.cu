@@ -69,29 +69,96 @@ fusee_softmax_block(
     const i64 work) {
     const u32 rank = threadIdx.x;
     const i32 i = blockIdx.x;
-    Vector<bf16, 8> v0[2];
+    if ((u64)out_1 % 16 == 0 && (u64)x_0 % 16 == 0) {
+        Vector<bf16, 8> v0[2];
 
-    float v2 = __uint_as_float(0xff800000u);
+        float v2 = __uint_as_float(0xff800000u);
 #pragma unroll
-    for (u32 step = 0; step < 2; ++step) {
-        const i32 j = (step * 256 + rank) * 8;
-        if (j < 2560) {
-            const bool whole = (u64)x_0 % 16 == 0;
-            if (whole) {
+        for (u32 step = 0; step < 2; ++step) {
+            const i32 j = (step * 256 + rank) * 8;
+            if (j < 2560) {
                 v0[step] = load<bf16, 8>(x_0 + i * 2560 + j);
-            } else {
 #pragma unroll
                 for (u32 lane = 0; lane < 8; ++lane) {
-                    const i32 at = j + lane;
-                    v0[step].at[lane] = x_0[i * 2560 + at];
+                    const float v1 = to_float_bf16(v0[step].at[lane]);
+                    v2 = maximum(v2, v1);
                 }
             }
+        }
 #pragma unroll
-            for (u32 lane = 0; lane < 8; ++lane) {
-                const float v1 = to_float_bf16(v0[step].at[lane]);
-                v2 = maximum(v2, v1);
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+            v2 = maximum(v2, other2);
+        }
+        __shared__ float v2_of_warp[8];
+        if (threadIdx.x % 32 == 0) {
+            v2_of_warp[threadIdx.x / 32] = v2;
+        }
+        __syncthreads();
+        v2 = v2_of_warp[threadIdx.x % 8];
+#pragma unroll
+        for (u32 distance = 4; distance > 0; distance /= 2) {
+            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+            v2 = maximum(v2, other2);
+        }
+
+        float v7 = 0.0f;
+#pragma unroll
+        for (u32 step = 0; step < 2; ++step) {
+            const i32 j = (step * 256 + rank) * 8;
+            if (j < 2560) {
+#pragma unroll
+                for (u32 lane = 0; lane < 8; ++lane) {
+                    const float v4 = to_float_bf16(v0[step].at[lane]);
+                    const float v5 = v4 - v2;
+                    const float v6 = expf(v5);
+                    v7 = v7 + v6;
+                }
             }
         }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
+            v7 = v7 + other7;
+        }
+        __shared__ float v7_of_warp[8];
+        if (threadIdx.x % 32 == 0) {
+            v7_of_warp[threadIdx.x / 32] = v7;
+        }
+        __syncthreads();
+        v7 = v7_of_warp[threadIdx.x % 8];
+#pragma unroll
+        for (u32 distance = 4; distance > 0; distance /= 2) {
+            const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
+            v7 = v7 + other7;
+        }
+
+#pragma unroll
+        for (u32 step = 0; step < 2; ++step) {
+            const i32 j = (step * 256 + rank) * 8;
+            if (j < 2560) {
+                Vector<bf16, 8> v14;
+#pragma unroll
+                for (u32 lane = 0; lane < 8; ++lane) {
+                    const float v9 = to_float_bf16(v0[step].at[lane]);
+                    const float v10 = v9 - v2;
+                    const float v11 = expf(v10);
+                    const float v12 = v11 / v7;
+                    const bf16 v13 = to_bf16(v12);
+                    v14.at[lane] = v13;
+                }
+                store(out_1 + i * 2560 + j, v14);
+            }
+        }
+        return;
+    }
+
+    float v2 = __uint_as_float(0xff800000u);
+#pragma unroll 1
+    for (i32 j = rank; j < 2560; j += 256) {
+        const bf16 v0 = x_0[i * 2560 + j];
+        const float v1 = to_float_bf16(v0);
+        v2 = maximum(v2, v1);
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -111,19 +178,13 @@ fusee_softmax_block(
     }
 
     float v7 = 0.0f;
-#pragma unroll
-    for (u32 step = 0; step < 2; ++step) {
-        const i32 j = (step * 256 + rank) * 8;
-        if (j < 2560) {
-            const bool whole = (u64)x_0 % 16 == 0;
-#pragma unroll
-            for (u32 lane = 0; lane < 8; ++lane) {
-                const float v4 = to_float_bf16(v0[step].at[lane]);
-                const float v5 = v4 - v2;
-                const float v6 = expf(v5);
-                v7 = v7 + v6;
-            }
-        }
+#pragma unroll 1
+    for (i32 j = rank; j < 2560; j += 256) {
+        const bf16 v3 = x_0[i * 2560 + j];
+        const float v4 = to_float_bf16(v3);
+        const float v5 = v4 - v2;
+        const float v6 = expf(v5);
+        v7 = v7 + v6;
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -142,30 +203,14 @@ fusee_softmax_block(
         v7 = v7 + other7;
     }
 
-#pragma unroll
-    for (u32 step = 0; step < 2; ++step) {
-        const i32 j = (step * 256 + rank) * 8;
-        if (j < 2560) {
-            const bool whole = (u64)x_0 % 16 == 0 && (u64)out_1 % 16 == 0;
-            Vector<bf16, 8> v14;
-#pragma unroll
-            for (u32 lane = 0; lane < 8; ++lane) {
-                const float v9 = to_float_bf16(v0[step].at[lane]);
-                const float v10 = v9 - v2;
-                const float v11 = expf(v10);
-                const float v12 = v11 / v7;
-                const bf16 v13 = to_bf16(v12);
-                v14.at[lane] = v13;
-            }
-            if (whole) {
-                store(out_1 + i * 2560 + j, v14);
-            } else {
-#pragma unroll
-                for (u32 lane = 0; lane < 8; ++lane) {
-                    const i32 at = j + lane;
-                    out_1[i * 2560 + at] = v14.at[lane];
-                }
-            }
-        }
+#pragma unroll 1
+    for (i32 j = rank; j < 2560; j += 256) {
+        const bf16 v8 = x_0[i * 2560 + j];
+        const float v9 = to_float_bf16(v8);
+        const float v10 = v9 - v2;
+        const float v11 = expf(v10);
+        const float v12 = v11 / v7;
+        const bf16 v13 = to_bf16(v12);
+        out_1[i * 2560 + j] = v13;
     }
 }

@@ -57,30 +57,88 @@ fusee_softmax_dynamic(
     const i64 work) {
     const u32 rank = threadIdx.x;
     const i64 i = blockIdx.x;
+    if ((u64)out_1 % 16 == 0 && (u64)x_0 % 16 == 0 && n1 % 4 == 0) {
 
-    float v2 = __uint_as_float(0xff800000u);
+        float v2 = __uint_as_float(0xff800000u);
 #pragma unroll 4
-    for (i64 j = rank * 4; j < n1; j += 2048) {
-        const bool whole = j + 4 <= n1 && (u64)x_0 % 16 == 0 && n1 % 4 == 0;
-        Vector<float, 4> v0 = {};
-        if (whole) {
-            v0 = load<float, 4>(x_0 + i * n1 + j);
-        } else {
+        for (i64 j = rank * 4; j < n1; j += 2048) {
+            const Vector<float, 4> v0 = load<float, 4>(x_0 + i * n1 + j);
 #pragma unroll
             for (u32 lane = 0; lane < 4; ++lane) {
-                const i64 at = j + lane;
-                if (at < n1) {
-                    v0.at[lane] = x_0[i * n1 + at];
-                }
-            }
-        }
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            if (j + lane < n1) {
                 const float v1 = v0.at[lane];
                 v2 = maximum(v2, v1);
             }
         }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+            v2 = maximum(v2, other2);
+        }
+        __shared__ float v2_of_warp[16];
+        if (threadIdx.x % 32 == 0) {
+            v2_of_warp[threadIdx.x / 32] = v2;
+        }
+        __syncthreads();
+        v2 = v2_of_warp[threadIdx.x % 16];
+#pragma unroll
+        for (u32 distance = 8; distance > 0; distance /= 2) {
+            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
+            v2 = maximum(v2, other2);
+        }
+
+        float v7 = 0.0f;
+#pragma unroll 4
+        for (i64 j = rank * 4; j < n1; j += 2048) {
+            const Vector<float, 4> v3 = load<float, 4>(x_0 + i * n1 + j);
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                const float v4 = v3.at[lane];
+                const float v5 = v4 - v2;
+                const float v6 = expf(v5);
+                v7 = v7 + v6;
+            }
+        }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) {
+            const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
+            v7 = v7 + other7;
+        }
+        __shared__ float v7_of_warp[16];
+        if (threadIdx.x % 32 == 0) {
+            v7_of_warp[threadIdx.x / 32] = v7;
+        }
+        __syncthreads();
+        v7 = v7_of_warp[threadIdx.x % 16];
+#pragma unroll
+        for (u32 distance = 8; distance > 0; distance /= 2) {
+            const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
+            v7 = v7 + other7;
+        }
+
+#pragma unroll 4
+        for (i64 j = rank * 4; j < n1; j += 2048) {
+            const Vector<float, 4> v8 = load<float, 4>(x_0 + i * n1 + j);
+            Vector<float, 4> v14;
+#pragma unroll
+            for (u32 lane = 0; lane < 4; ++lane) {
+                const float v9 = v8.at[lane];
+                const float v10 = v9 - v2;
+                const float v11 = expf(v10);
+                const float v12 = v11 / v7;
+                const float v13 = v12;
+                v14.at[lane] = v13;
+            }
+            store(out_1 + i * n1 + j, v14);
+        }
+        return;
+    }
+
+    float v2 = __uint_as_float(0xff800000u);
+#pragma unroll 1
+    for (i64 j = rank; j < n1; j += 512) {
+        const float v0 = x_0[i * n1 + j];
+        const float v1 = v0;
+        v2 = maximum(v2, v1);
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -100,30 +158,13 @@ fusee_softmax_dynamic(
     }
 
     float v7 = 0.0f;
-#pragma unroll 4
-    for (i64 j = rank * 4; j < n1; j += 2048) {
-        const bool whole = j + 4 <= n1 && (u64)x_0 % 16 == 0 && n1 % 4 == 0;
-        Vector<float, 4> v3 = {};
-        if (whole) {
-            v3 = load<float, 4>(x_0 + i * n1 + j);
-        } else {
-#pragma unroll
-            for (u32 lane = 0; lane < 4; ++lane) {
-                const i64 at = j + lane;
-                if (at < n1) {
-                    v3.at[lane] = x_0[i * n1 + at];
-                }
-            }
-        }
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            if (j + lane < n1) {
-                const float v4 = v3.at[lane];
-                const float v5 = v4 - v2;
-                const float v6 = expf(v5);
-                v7 = v7 + v6;
-            }
-        }
+#pragma unroll 1
+    for (i64 j = rank; j < n1; j += 512) {
+        const float v3 = x_0[i * n1 + j];
+        const float v4 = v3;
+        const float v5 = v4 - v2;
+        const float v6 = expf(v5);
+        v7 = v7 + v6;
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
@@ -142,41 +183,14 @@ fusee_softmax_dynamic(
         v7 = v7 + other7;
     }
 
-#pragma unroll 4
-    for (i64 j = rank * 4; j < n1; j += 2048) {
-        const bool whole = j + 4 <= n1 && (u64)x_0 % 16 == 0 && n1 % 4 == 0 && (u64)out_1 % 16 == 0;
-        Vector<float, 4> v8 = {};
-        if (whole) {
-            v8 = load<float, 4>(x_0 + i * n1 + j);
-        } else {
-#pragma unroll
-            for (u32 lane = 0; lane < 4; ++lane) {
-                const i64 at = j + lane;
-                if (at < n1) {
-                    v8.at[lane] = x_0[i * n1 + at];
-                }
-            }
-        }
-        Vector<float, 4> v14;
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            const float v9 = v8.at[lane];
-            const float v10 = v9 - v2;
-            const float v11 = expf(v10);
-            const float v12 = v11 / v7;
-            const float v13 = v12;
-            v14.at[lane] = v13;
-        }
-        if (whole) {
-            store(out_1 + i * n1 + j, v14);
-        } else {
-#pragma unroll
-            for (u32 lane = 0; lane < 4; ++lane) {
-                const i64 at = j + lane;
-                if (at < n1) {
-                    out_1[i * n1 + at] = v14.at[lane];
-                }
-            }
-        }
+#pragma unroll 1
+    for (i64 j = rank; j < n1; j += 512) {
+        const float v8 = x_0[i * n1 + j];
+        const float v9 = v8;
+        const float v10 = v9 - v2;
+        const float v11 = expf(v10);
+        const float v12 = v11 / v7;
+        const float v13 = v12;
+        out_1[i * n1 + j] = v13;
     }
 }

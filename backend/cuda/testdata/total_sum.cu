@@ -21,16 +21,6 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-template <typename T, int width> struct alignas(sizeof(T) * width) Vector { T at[width]; };
-template <typename T, int width> __device__ __forceinline__ Vector<T, width> load(const T *from)
-{
-    return *reinterpret_cast<const Vector<T, width> *>(from);
-}
-template <typename T, int width> __device__ __forceinline__ void store(T *to, const Vector<T, width> &values)
-{
-    *reinterpret_cast<Vector<T, width> *>(to) = values;
-}
-
 extern "C" __global__ void __launch_bounds__(512)
 fusee_total_sum(
     const float *__restrict__ x_0,
@@ -40,27 +30,10 @@ fusee_total_sum(
     const i32 i = blockIdx.x;
 
     float v1 = 0.0f;
-#pragma unroll 4
-    for (i32 j = rank * 4; j < 10001; j += 2048) {
-        const bool whole = j + 4 <= 10001 && (u64)x_0 % 16 == 0;
-        Vector<float, 4> v0 = {};
-        if (whole) {
-            v0 = load<float, 4>(x_0 + j);
-        } else {
-#pragma unroll
-            for (u32 lane = 0; lane < 4; ++lane) {
-                const i32 at = j + lane;
-                if (at < 10001) {
-                    v0.at[lane] = x_0[at];
-                }
-            }
-        }
-#pragma unroll
-        for (u32 lane = 0; lane < 4; ++lane) {
-            if (j + lane < 10001) {
-                v1 = v1 + v0.at[lane];
-            }
-        }
+#pragma unroll 8
+    for (i32 j = rank; j < 10001; j += 512) {
+        const float v0 = x_0[j];
+        v1 = v1 + v0;
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
