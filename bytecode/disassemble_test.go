@@ -55,6 +55,7 @@ func (c lineComparison) differ(got, want string) (string, bool) {
 
 // TestDisassemblyAgreesWithCPython compares with dis.dis and dis.get_instructions on modules of the standard library.
 func TestDisassemblyAgreesWithCPython(t *testing.T) {
+	t.Parallel()
 	data := []byte(runPython(t, "", "-W", "ignore", "testdata/dump_dis.py") + "\n")
 	comparison := newLineComparison()
 	modules := 0

@@ -177,6 +177,7 @@ func nestHandlers(l *Listing) error {
 
 // TestEditedCodeRunsTheSame lets CPython run a program whose every function was edited without changing what it means.
 func TestEditedCodeRunsTheSame(t *testing.T) {
+	t.Parallel()
 	original, err := Unmarshal(fromHex(t, runPython(t, "", "testdata/run_code.py", "testdata/programs.py")))
 	if err != nil {
 		t.Fatal(err)

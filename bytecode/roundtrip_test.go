@@ -101,8 +101,10 @@ func checkAssembly(code *Code) error {
 }
 
 func TestLibrariesRoundTrip(t *testing.T) {
+	t.Parallel()
 	for _, library := range []string{"stdlib", "torch"} {
 		t.Run(library, func(t *testing.T) {
+			t.Parallel()
 			var python string
 			if library == "torch" {
 				python = findPython(t, "torch")
