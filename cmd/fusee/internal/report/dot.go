@@ -10,7 +10,7 @@ func Dot(graph Graph) string {
 	var b strings.Builder
 	b.WriteString("digraph {\n" +
 		"  bgcolor=transparent; rankdir=TB; nodesep=0.25; ranksep=0.3\n" +
-		"  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10, margin=\"0.12,0.06\"]\n" +
+		"  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10, margin=\"0.2,0.08\"]\n" +
 		"  edge [color=\"#7a7a7a\", arrowsize=0.6]\n")
 	outputs := map[string]bool{}
 	for _, name := range graph.Outputs {

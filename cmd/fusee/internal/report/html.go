@@ -101,7 +101,8 @@ type markedSource struct{ Before, Marked, After string }
 func mark(place Place) markedSource {
 	begin, end := byteRange(place)
 	begin, end = onRune(place.Source, begin), onRune(place.Source, end)
-	return markedSource{place.Source[:begin], place.Source[begin:end], place.Source[end:]}
+	before := strings.TrimLeft(place.Source[:begin], " \t")
+	return markedSource{before, place.Source[begin:end], strings.TrimRight(place.Source[end:], " \t")}
 }
 
 // onRune moves an offset forward to where a character starts.

@@ -1,0 +1,67 @@
+"""The installed package: its command line, its entry points, and what the doctor finds with it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import pytest
+
+import fusee
+import fusee_launcher
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command line by this interpreter."""
+    return subprocess.run([sys.executable, "-m", "fusee", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_one_version() -> None:
+    assert command("--version").stdout.split()[-1] == version("fusee") == fusee.__version__
+
+
+def test_script_is_the_binary() -> None:
+    script = Path(sys.executable).parent / "fusee"
+    if not script.exists():
+        pytest.skip("fusee is not installed in this environment")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == command("--version").stdout
+
+
+def test_binary_needs_no_library() -> None:
+    header = fusee_launcher.binary().read_bytes()[:4096]
+    assert header.startswith(b"\x7fELF")
+    assert b"ld-linux" not in header, "the binary is linked dynamically"
+
+
+def test_extension_links_neither_torch_nor_cuda() -> None:
+    from fusee import _shim
+
+    linked = subprocess.run(["ldd", _shim.__file__], capture_output=True, text=True, check=True).stdout
+    assert "torch" not in linked
+    assert "cuda" not in linked
+
+
+def test_torch_finds_the_backend() -> None:
+    found = entry_points(group="torch_dynamo_backends", name="fusee")
+    assert [point.value for point in found] == ["fusee.backends:dynamo_backend"]
+
+
+def test_doctor_finds_what_compiling_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSEE_CACHE_DIR", str(tmp_path / "cache"))
+    done = command("doctor", "--json")
+    states = {check["name"]: check["state"] for check in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 0, done.stdout
+    assert {states[name] for name in ("fusee", "Python", "torch", "LLVM", "disk cache")} == {"ok"}
+
+
+def test_explain_reports_nothing_for_plain_python(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint('ran with', sys.argv[1])\nsys.exit(5)\n", encoding="utf-8")
+    done = command("explain", str(program), "--flag")
+    assert done.returncode == 5
+    assert "ran with --flag" in done.stdout
+    assert "compiled nothing" in done.stdout
