@@ -55,17 +55,20 @@ PyObject *original_function(PyObject *function) {
 
 /* ---- functions of entries ---- */
 
-/* The free variables must be the original's, or the new function would read a closure it does not have. */
-static bool closure_fits(const PyCodeObject *code, const PyFunctionObject *function) {
-    const PyCodeObject *first = (const PyCodeObject *)function->func_code;
-    if (!function->func_closure)
-        return code->co_nfreevars == first->co_nfreevars;
-    return code->co_nfreevars == PyTuple_GET_SIZE(function->func_closure);
+/* The new function must not copy more from the closure than there is. */
+static int closure_fits(PyCodeObject *code, const PyFunctionObject *function) {
+    if (function->func_closure)
+        return code->co_nfreevars <= PyTuple_GET_SIZE(function->func_closure);
+    int copies = code->co_nfreevars ? copies_free_variables(code) : 0;
+    return copies < 0 ? -1 : !copies;
 }
 
 static PyObject *make_function(const CompiledFunction *compiled, const Entry *entry) {
     PyFunctionObject *source = compiled->function;
-    if (!closure_fits(entry->code, source))
+    int fits = closure_fits(entry->code, source);
+    if (fits < 0)
+        return NULL;
+    if (!fits)
         return PyErr_Format(PyExc_RuntimeError, "the code of an entry for %R has other free variables", source);
     PyObject *function = PyFunction_New((PyObject *)entry->code, source->func_globals);
     if (function)

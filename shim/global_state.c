@@ -7,10 +7,11 @@
 
 _Thread_local ThreadState this_thread;
 
-static const uint64_t *thread_dispatch_keys(void) {
-    if (!this_thread.dispatch_keys)
-        this_thread.dispatch_keys = dlsym(torch.core_library, "_ZN3c104impl26raw_local_dispatch_key_setE");
-    return this_thread.dispatch_keys;
+/* The addresses are this thread's, so they are looked up once per thread. */
+static void look_up_thread(ThreadState *thread) {
+    thread->dispatch_keys = dlsym(torch.core_library, "_ZN3c104impl26raw_local_dispatch_key_setE");
+    thread->autograd = torch.symbol.autograd_state ? torch.symbol.autograd_state() : NULL;
+    thread->function_modes = torch.symbol.function_state ? torch.symbol.function_state() : NULL;
 }
 
 /* Both dtypes matter only under autocast, which shows in the dispatch keys. */
@@ -19,17 +20,37 @@ static uint64_t autocast_dtypes(void) {
            ((uint64_t)(uint8_t)torch.symbol.autocast_dtype(1) << 8);
 }
 
+static uint32_t read_grad_mode(const ThreadState *thread) {
+    const StateLayout *layout = &torch.state_layout;
+    if (layout->grad_known)
+        return (thread->autograd[layout->grad_byte] & layout->grad_mask) != 0;
+    return torch.symbol.grad_mode();
+}
+
+static void read_function_modes(const ThreadState *thread, GlobalState *state) {
+    const StateLayout *layout = &torch.state_layout;
+    if (!layout->function_known) {
+        state->function_disabled = (uint32_t)torch.symbol.function_disabled();
+        state->function_modes = (uint32_t)torch.symbol.function_mode_count();
+        return;
+    }
+    const char *const *ends = (const char *const *)(const void *)(thread->function_modes + layout->stack);
+    state->function_disabled = *(const uint32_t *)(const void *)(thread->function_modes + layout->disabled);
+    state->function_modes = (uint32_t)((ends[1] - ends[0]) / 16);
+}
+
 static void read_direct(GlobalState *state) {
-    const TorchSymbols *symbol = &torch.symbol;
-    const uint64_t *keys = thread_dispatch_keys();
-    state->included = keys[0];
-    state->excluded = keys[1];
-    state->default_dtype = (uint64_t)(uint8_t)symbol->default_dtype();
-    state->autocast = keys[0] | keys[1] ? autocast_dtypes() : 0;
-    state->grad_mode = symbol->grad_mode();
-    state->deterministic = symbol->deterministic(torch.context);
-    state->function_disabled = (uint32_t)symbol->function_disabled();
-    state->function_modes = (uint32_t)symbol->function_mode_count();
+    ThreadState *thread = &this_thread;
+    if (!thread->dispatch_keys)
+        look_up_thread(thread);
+    uint64_t included = thread->dispatch_keys[0], excluded = thread->dispatch_keys[1];
+    state->included = included;
+    state->excluded = excluded;
+    state->default_dtype = (uint64_t)(uint8_t)torch.symbol.default_dtype();
+    state->autocast = included | excluded ? autocast_dtypes() : 0;
+    state->grad_mode = read_grad_mode(thread);
+    state->deterministic = torch.symbol.deterministic(torch.context);
+    read_function_modes(thread, state);
 }
 
 static int call_state_function(int index, uint64_t *value) {

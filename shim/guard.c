@@ -12,6 +12,8 @@ typedef struct Run {
     PyObject **values; /* by node; borrowed unless held */
     PyObject **held; /* new references to drop at the end */
     Py_ssize_t held_count;
+    Py_ssize_t value_count;
+    bool holds_all; /* Python code may have run: every value on the way is held */
     PyObject **captures; /* borrowed until the run succeeds */
     GuardFailure *failure;
 } Run;
@@ -62,12 +64,23 @@ static Found access_global(GuardNode *node, const PyFunctionObject *function) {
     return borrowed(value);
 }
 
-static Found access_attribute(GuardNode *node, PyObject *parent) {
-    if (PyModule_CheckExact(parent) && !_PyType_Lookup(&PyModule_Type, node->operand)) {
+static void hold(Run *run, PyObject *value) { run->held[run->held_count++] = value; }
+
+/* Before Python code runs, which may drop the containers that the borrowed values live in. A value that was a new
+ * reference is held twice then, for which `held` has room. */
+static void hold_all(Run *run) {
+    for (Py_ssize_t i = 0; i < run->value_count && !run->holds_all; i++)
+        hold(run, Py_NewRef(run->values[i]));
+    run->holds_all = true;
+}
+
+static Found access_attribute(Run *run, GuardNode *node, PyObject *parent) {
+    if (node->plain_on_modules && PyModule_CheckExact(parent)) {
         Found found = access_key(node, PyModule_GetDict(parent));
         if (found.value)
             return found;
     }
+    hold_all(run);
     PyObject *value = PyObject_GetAttr(parent, node->operand);
     if (!value)
         PyErr_Clear();
@@ -116,7 +129,7 @@ static Found fetch(Run *run, GuardNode *node) {
     case ACCESS_OBJECT:
         return borrowed(node->operand);
     case ACCESS_ATTRIBUTE:
-        return access_attribute(node, parent);
+        return access_attribute(run, node, parent);
     case ACCESS_FIELD:
         return borrowed(instance_field(parent, node->operand, &node->hint));
     case ACCESS_DICT:
@@ -224,7 +237,7 @@ static bool in_range(const GuardCheck *check, PyObject *value) {
     return !overflow && check->low <= number && number <= check->high;
 }
 
-static bool check_holds(const Run *run, GuardCheck *check, PyObject *value) {
+static bool check_holds(Run *run, GuardCheck *check, PyObject *value) {
     switch (check->kind) {
     case CHECK_TYPE:
         return (PyObject *)Py_TYPE(value) == check->operand;
@@ -241,6 +254,7 @@ static bool check_holds(const Run *run, GuardCheck *check, PyObject *value) {
     case CHECK_NO_FIELD:
         return !instance_field(value, check->operand, &check->hint);
     case CHECK_NO_ATTRIBUTE:
+        hold_all(run);
         return has_no_attribute(value, check->operand);
     case CHECK_TENSOR:
         return tensor_check_holds(check->tensor, value);
@@ -255,8 +269,6 @@ static bool check_holds(const Run *run, GuardCheck *check, PyObject *value) {
     }
     return false;
 }
-
-static void hold(Run *run, PyObject *value) { run->held[run->held_count++] = value; }
 
 static void report(Run *run, Py_ssize_t number, PyObject *value) {
     if (!run->failure)
@@ -274,9 +286,12 @@ static bool run_node(Run *run, Py_ssize_t index) {
         report(run, node->number, NULL);
         return false;
     }
-    if (found.is_new || program->runs_code)
-        hold(run, found.is_new ? value : Py_NewRef(value));
     run->values[index] = value;
+    run->value_count = index + 1;
+    if (found.is_new)
+        hold(run, value);
+    else if (run->holds_all)
+        hold(run, Py_NewRef(value));
     for (Py_ssize_t i = found.settled ? node->settled_checks : node->first_check; i < node->end_check; i++)
         if (!check_holds(run, &program->checks[i], value)) {
             report(run, program->checks[i].number, value);
@@ -319,9 +334,9 @@ enum { STACK_NODES = 48 };
 
 bool guard_program_run(GuardProgram *program, PyObject *function, PyObject *const *bound, Py_ssize_t bound_count,
                        PyObject **captures, GuardFailure *failure) {
-    PyObject *stack[2 * STACK_NODES];
+    PyObject *stack[3 * STACK_NODES];
     PyObject **space = stack;
-    if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 2 * sizeof *space)))
+    if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 3 * sizeof *space)))
         return false;
     Run run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,
                .bound_count = bound_count, .values = space, .held = space + program->node_count,

@@ -51,6 +51,7 @@ typedef struct GuardNode {
     int32_t parent; /* index of a node before this one, -1 for a root */
     int32_t capture; /* -1: not captured */
     int32_t hint;
+    bool plain_on_modules; /* no attribute of the module type hides a module's own attribute of this name */
     Py_ssize_t index;
     PyObject *operand; /* name, key or object; strong */
     uint64_t version; /* of the dict that gave `cached`; 0: nothing cached */
@@ -65,7 +66,6 @@ struct GuardProgram {
     GuardNode *nodes;
     GuardCheck *checks;
     Py_ssize_t node_count, check_count, captures;
-    bool runs_code; /* some step may run Python code, so every value on the way is held */
 };
 
 bool constants_equal(PyObject *expected, PyObject *found);

@@ -107,6 +107,7 @@ static int parse_accessor(GuardNode *node, PyObject *source) {
     case ACCESS_ATTRIBUTE:
     case ACCESS_FIELD:
         node->operand = interned(operand);
+        node->plain_on_modules = node->operand && !_PyType_Lookup(&PyModule_Type, node->operand);
         return node->operand ? 0 : -1;
     case ACCESS_KEY:
         node->operand = Py_NewRef(operand);
@@ -174,7 +175,6 @@ static int parse_checks(GuardProgram *program, GuardNode *node, PyObject *list) 
             return -1;
         GuardCheck check = {.kind = (CheckKind)row->kind, .number = program->check_count};
         int status = parse_check_operands(&check, source);
-        program->runs_code |= check.kind == CHECK_NO_ATTRIBUTE;
         program->checks[program->check_count++] = check;
         if (status)
             return -1;
@@ -215,7 +215,6 @@ static int parse_tree(GuardProgram *program, PyObject *tree, int32_t parent) {
         PyErr_Format(PyExc_ValueError, "guard accessor %R needs a parent", PyTuple_GET_ITEM(tree, 0));
         return -1;
     }
-    program->runs_code |= node->accessor == ACCESS_ATTRIBUTE;
     long capture = PyLong_AsLong(PyTuple_GET_ITEM(tree, 2));
     if (capture == -1 && PyErr_Occurred())
         return -1;

@@ -48,6 +48,8 @@ typedef struct TorchSymbols {
     const char *(*error_text)(void);
     int64_t (*function_mode_count)(void);
     int32_t (*function_disabled)(void);
+    const unsigned char *(*autograd_state)(void);
+    const unsigned char *(*function_state)(void);
     void *(*global_context)(void);
     bool (*deterministic)(const void *);
     int8_t (*autocast_dtype)(int8_t);
@@ -70,11 +72,30 @@ typedef struct TorchObjects {
     PyObject *state_functions[7];
 } TorchObjects;
 
+/* Where a TensorImpl keeps what a guard reads, in bytes from its start; found by tensor_layout.c. Sizes and strides are
+ * inside the object only up to INLINE_DIMENSIONS. */
+typedef struct TensorLayout {
+    bool known; /* otherwise torch's functions are called */
+    Py_ssize_t autograd, dimensions, sizes, strides, dtype;
+} TensorLayout;
+
+enum { INLINE_DIMENSIONS = 5 };
+
+/* Where torch keeps per-thread switches, from what its functions return; found by state_layout.c. */
+typedef struct StateLayout {
+    bool grad_known, function_known; /* otherwise torch's functions are called */
+    Py_ssize_t grad_byte;
+    unsigned char grad_mask;
+    Py_ssize_t disabled, stack; /* a 4-byte number; begin and end of a vector */
+} StateLayout;
+
 typedef struct Torch {
     bool ready;
     bool direct; /* tensors are read through their handle; else through Python calls */
     Py_ssize_t handle_offset; /* of the at::Tensor inside a Python tensor, bytes */
     Py_ssize_t key_set_offset; /* of the dispatch key set inside a TensorImpl, bytes */
+    TensorLayout tensor_layout;
+    StateLayout state_layout;
     const void *context; /* at::globalContext() */
     void *core_library; /* libc10, for its thread-local symbol */
     TorchSymbols symbol;
@@ -88,6 +109,10 @@ int scalar_type_number(const char *name, int32_t *number); /* "float32" -> Scala
 int device_type_number(const char *name, int32_t *number);
 PyObject *scalar_type_object(int32_t number); /* borrowed torch.dtype, or NULL and an exception */
 PyObject *device_object(int32_t type, int32_t index); /* new torch.device, or NULL and an exception */
+
+Py_ssize_t implementation_bytes(const void *implementation); /* at most 256 */
+int find_tensor_layout(TensorLayout *layout); /* -1 and an exception if torch misbehaves */
+int find_state_layout(StateLayout *layout);
 
 static inline TensorHandle handle_of(PyObject *tensor) { return (char *)tensor + torch.handle_offset; }
 
@@ -106,6 +131,7 @@ typedef struct GlobalState {
 
 typedef struct ThreadState {
     const uint64_t *dispatch_keys; /* two words, this thread's */
+    const unsigned char *autograd, *function_modes; /* NULL until looked up */
     int disabled; /* compiled functions run their original */
 } ThreadState;
 
@@ -296,5 +322,6 @@ extern PyTypeObject LaunchPlanType;
 
 extern PyTypeObject StateType;
 extern PyMethodDef step_methods[];
+int copies_free_variables(PyCodeObject *code); /* whether it needs a closure; -1 and an exception */
 
 #endif

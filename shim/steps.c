@@ -26,8 +26,8 @@ static PyObject *is_state(PyObject *Py_UNUSED(self), PyObject *value) {
 }
 
 /* A frame without a closure would read one that does not exist. */
-static int copies_free_variables(PyObject *code) {
-    PyObject *bytes = PyCode_GetCode((PyCodeObject *)code);
+int copies_free_variables(PyCodeObject *code) {
+    PyObject *bytes = PyCode_GetCode(code);
     if (!bytes)
         return -1;
     int found = 0;
@@ -42,7 +42,7 @@ static int copies_free_variables(PyObject *code) {
 static PyObject *make_step(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
     if (count != 2 || !PyCode_Check(args[0]) || !PyDict_Check(args[1]))
         return PyErr_Format(PyExc_TypeError, "make_step(code, globals)");
-    int copies = copies_free_variables(args[0]);
+    int copies = copies_free_variables((PyCodeObject *)args[0]);
     if (copies < 0)
         return NULL;
     if (copies)

@@ -122,14 +122,38 @@ static bool device_holds_direct(const TensorCheck *check, TensorHandle handle) {
            (!torch.symbol.device_index(handle, &index) && index == check->device_index);
 }
 
+/* With the layout known the whole check is loads and compares. */
+static inline bool shape_holds_inline(const TensorCheck *check, const char *implementation, TensorHandle handle) {
+    const TensorLayout *layout = &torch.tensor_layout;
+    if ((uint64_t)check->dimensions > INLINE_DIMENSIONS)
+        return shape_holds_direct(check, handle);
+    return *(const int64_t *)(implementation + layout->dimensions) == check->dimensions &&
+           sizes_hold(check->sizes, (const int64_t *)(implementation + layout->sizes), check->dimensions) &&
+           sizes_hold(check->strides, (const int64_t *)(implementation + layout->strides), check->dimensions);
+}
+
+static inline bool holds_inline(const TensorCheck *check, const char *implementation, TensorHandle handle) {
+    const TensorLayout *layout = &torch.tensor_layout;
+    bool may_require = *(const uint64_t *)(implementation + layout->autograd) != 0;
+    bool requires_grad = may_require && torch.symbol.requires_grad(implementation);
+    return requires_grad == check->requires_grad &&
+           *(const uint16_t *)(implementation + layout->dtype) == check->dtype && device_holds_direct(check, handle) &&
+           shape_holds_inline(check, implementation, handle);
+}
+
+static bool holds_by_calls(const TensorCheck *check, const char *implementation, TensorHandle handle) {
+    int32_t dtype;
+    return torch.symbol.requires_grad(implementation) == check->requires_grad && !torch.symbol.dtype(handle, &dtype) &&
+           dtype == check->dtype && device_holds_direct(check, handle) && shape_holds_direct(check, handle);
+}
+
 static bool holds_direct(const TensorCheck *check, PyObject *tensor) {
     TensorHandle handle = handle_of(tensor);
     const char *implementation = *(char **)handle;
-    int32_t dtype;
     if (check->has_key_set && *(uint64_t *)(implementation + torch.key_set_offset) != check->key_set)
         return false;
-    return torch.symbol.requires_grad(implementation) == check->requires_grad && !torch.symbol.dtype(handle, &dtype) &&
-           dtype == check->dtype && device_holds_direct(check, handle) && shape_holds_direct(check, handle);
+    return torch.tensor_layout.known ? holds_inline(check, implementation, handle)
+                                     : holds_by_calls(check, implementation, handle);
 }
 
 static bool attribute_is(PyObject *tensor, const char *name, PyObject *expected) {

@@ -2,6 +2,7 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <string.h>
 
 Torch torch;
@@ -49,6 +50,8 @@ static const SymbolRow symbol_rows[] = {
     ROW(error_text, "torch_exception_get_what_without_backtrace", LIBRARY_CPU, false),
     ROW(function_mode_count, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", LIBRARY_CPU, true),
     ROW(function_disabled, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv", LIBRARY_CPU, true),
+    ROW(autograd_state, "_ZN3c1013AutogradState13get_tls_stateEv", LIBRARY_CORE, false),
+    ROW(function_state, "_ZN2at4impl22PythonTorchFunctionTLS9get_stateEv", LIBRARY_CPU, false),
     ROW(global_context, "_ZN2at13globalContextEv", LIBRARY_CPU, true),
     ROW(deterministic, "_ZNK2at7Context23deterministicAlgorithmsEv", LIBRARY_CPU, true),
     ROW(autocast_dtype, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", LIBRARY_CPU, true),
@@ -169,12 +172,15 @@ static Py_ssize_t find_handle_offset(PyObject *const *tensors, const uint64_t *i
     return found;
 }
 
-/* A TensorImpl is at least this long in every supported version; reading further could leave the allocation. */
-enum { IMPLEMENTATION_BYTES = 24 * 8 };
+/* A TensorImpl is an allocation of its own, so the allocator knows where it ends. */
+Py_ssize_t implementation_bytes(const void *implementation) {
+    size_t usable = malloc_usable_size((void *)(uintptr_t)implementation);
+    return usable < 256 ? (Py_ssize_t)usable : 256;
+}
 
 static Py_ssize_t find_key_set_offset(const uint64_t *implementations, const uint64_t *key_sets, int count) {
-    Py_ssize_t found = -1;
-    for (Py_ssize_t offset = 0; offset + 8 <= IMPLEMENTATION_BYTES; offset += 8) {
+    Py_ssize_t found = -1, length = implementation_bytes((const void *)(uintptr_t)implementations[0]);
+    for (Py_ssize_t offset = 0; offset + 8 <= length; offset += 8) {
         int matches = 0;
         for (int i = 0; i < count; i++)
             matches += *(uint64_t *)(implementations[i] + (uint64_t)offset) == key_sets[i];
@@ -328,9 +334,11 @@ static const char *try_direct(PyObject *module, const char *missing, int *status
 }
 
 static PyObject *describe(const char *why, PyObject *symbols) {
-    return Py_BuildValue("{s:s,s:s,s:n,s:n,s:N,s:O}", "mode", torch.direct ? "direct" : "portable", "why",
+    return Py_BuildValue("{s:s,s:s,s:n,s:n,s:O,s:O,s:O,s:N,s:O}", "mode", torch.direct ? "direct" : "portable", "why",
                          why ? why : "", "handle_offset", torch.handle_offset, "key_set_offset", torch.key_set_offset,
-                         "torch", PyObject_GetAttrString(torch.object.module, "__version__"), "symbols", symbols);
+                         "tensor_layout", torch.tensor_layout.known ? Py_True : Py_False, "grad_mode_layout",
+                         torch.state_layout.grad_known ? Py_True : Py_False, "function_mode_layout",
+                         torch.state_layout.function_known ? Py_True : Py_False, "torch", PyObject_GetAttrString(torch.object.module, "__version__"), "symbols", symbols);
 }
 
 /* calibrate(torch, *, portable=False) -> dict */
@@ -356,6 +364,10 @@ PyObject *calibrate(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t
     const char *why = portable ? "asked for" : try_direct(args[0], missing, &status);
     torch.direct = !why && !status;
     torch.context = torch.direct ? torch.symbol.global_context() : NULL;
+    torch.tensor_layout = (TensorLayout){0};
+    torch.state_layout = (StateLayout){0};
+    if (torch.direct && (find_tensor_layout(&torch.tensor_layout) || find_state_layout(&torch.state_layout)))
+        status = -1;
     torch.ready = !status;
     PyObject *result = status ? NULL : describe(why, symbols);
     Py_DECREF(symbols);
