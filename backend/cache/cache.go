@@ -191,3 +191,17 @@ func (c *Cache) entries() ([]entry, error) {
 	})
 	return found, errors.Wrap(err, "reading the cache")
 }
+
+// Empty tells whether the cache holds no entry at all, as on a machine's first compile.
+func (c *Cache) Empty() bool {
+	if c == nil {
+		return true
+	}
+	folder, err := os.Open(c.folder)
+	if err != nil {
+		return true
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(1)
+	return len(names) == 0
+}

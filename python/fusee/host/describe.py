@@ -58,6 +58,9 @@ class ObjectTable:
         """What a reference stands for."""
         if isinstance(reference, int):
             return self.object(reference)
+        if len(reference) == 2:
+            kind, text = reference
+            return names.resolve("torch.device")(text) if kind == "device" else names.resolve(text)
         (constant,) = reference
         return constant
 

@@ -1,0 +1,126 @@
+package service
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/backend"
+	"fusee/backend/cache"
+	"fusee/backend/cpu"
+	"fusee/backend/cuda"
+	"fusee/backend/cuda/nvrtc"
+	"fusee/backend/loop"
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+const (
+	defaultCacheLimit = 1 << 30 // bytes
+	parallelKernels   = 16      // NVRTC compiles at once
+)
+
+// emitters are the code generators of one process, loaded when the first kernel needs them.
+type emitters struct {
+	cache     *cache.Cache
+	warnings  []string
+	toolchain *cpu.Toolchain
+	target    cpu.Target
+	cpuReady  bool
+	nvrtcPath string
+	nvrtcOnce sync.Once
+	nvrtc     *nvrtc.Library
+	nvrtcFail error
+}
+
+func newEmitters(hello bytecode.Object) *emitters {
+	e := &emitters{toolchain: toolchain(hello), nvrtcPath: trace.Text(hello, "nvrtc")}
+	e.target, e.cpuReady = cpu.HostTarget()
+	folder := trace.Text(hello, "cache_dir")
+	if folder != "" {
+		limit, ok := trace.Field(trace.Field(hello, "settings"), "cache_size").(int64)
+		if !ok {
+			limit = defaultCacheLimit
+		}
+		opened, err := cache.Open(folder, limit)
+		if err != nil {
+			e.warnings = append(e.warnings, err.Error())
+		}
+		e.cache = opened
+	}
+	if e.cache == nil || e.cache.Empty() {
+		// The first kernel will need LLVM, and loading it takes longer than capturing.
+		e.toolchain.Start()
+	}
+	return e
+}
+
+// forDevices makes the emitters of one compilation.
+func (e *emitters) forDevices(architecture string) map[string]backend.Emitter {
+	table := map[string]backend.Emitter{}
+	if e.cpuReady && e.toolchain.Path() != "" {
+		table["cpu"] = &backend.CPUEmitter{Toolchain: e.toolchain, Target: e.target, Cache: e.cache}
+	}
+	if architecture != "" && e.nvrtcPath != "" {
+		table["cuda"] = &cudaEmitter{e, architecture}
+	}
+	return table
+}
+
+// cudaEmitter compiles kernels for one GPU architecture, keeping the cubins in the disk cache.
+type cudaEmitter struct {
+	owner        *emitters
+	architecture string
+}
+
+// library loads NVRTC once.
+func (e *emitters) library() (*nvrtc.Library, error) {
+	e.nvrtcOnce.Do(func() { e.nvrtc, e.nvrtcFail = nvrtc.Open(e.nvrtcPath, parallelKernels) })
+	return e.nvrtc, e.nvrtcFail
+}
+
+// Emit implements backend.Emitter.
+func (c *cudaEmitter) Emit(kernels []*loop.Kernel) ([]backend.Image, error) {
+	images := make([]backend.Image, len(kernels))
+	keys := make([]cache.Key, len(kernels))
+	var missing []*loop.Kernel
+	var places []int
+	for i, kernel := range kernels {
+		source, err := cuda.Emit(kernel, cuda.Options{})
+		if err != nil {
+			return nil, err
+		}
+		images[i] = backend.Image{Source: source.Text, Block: int64(source.Threads), Items: int64(source.Items), Shared: int64(source.Shared)}
+		keys[i] = cache.KeyOf([]byte("cuda cubin"), []byte(c.architecture), []byte(c.owner.nvrtcPath), []byte(source.Text))
+		if code, ok := c.owner.cache.Get(keys[i]); ok {
+			images[i].Code = code
+			continue
+		}
+		missing = append(missing, kernel)
+		places = append(places, i)
+	}
+	if len(missing) == 0 {
+		return images, nil
+	}
+	return images, c.compile(missing, places, keys, images)
+}
+
+func (c *cudaEmitter) compile(missing []*loop.Kernel, places []int, keys []cache.Key, images []backend.Image) error {
+	library, err := c.owner.library()
+	if err != nil {
+		return errors.WithHint(err, "kernels for the GPU are compiled by NVRTC, which comes with torch's CUDA packages")
+	}
+	compiler := &cuda.Compiler{Library: library, Architecture: c.architecture}
+	compiled, err := compiler.Compile(missing)
+	if err != nil {
+		return err
+	}
+	for k, kernel := range compiled {
+		at := places[k]
+		images[at].Code = kernel.Image
+		if err := c.owner.cache.Put(keys[at], kernel.Image); err != nil {
+			images[at].Warnings = append(images[at].Warnings, err.Error())
+		}
+	}
+	return nil
+}

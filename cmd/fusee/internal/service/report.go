@@ -1,0 +1,233 @@
+package service
+
+import (
+	"strings"
+
+	"fusee/bytecode"
+	"fusee/graph"
+	"fusee/guards"
+	"fusee/symbolic"
+	"fusee/trace"
+)
+
+// report describes a compilation for people (docs/contracts.md, section 8).
+func (s *Service) report(session *trace.Session, c *Compilation, request *request) (*bytecode.Dict, error) {
+	function, err := session.Object(request.capture.Function)
+	if err != nil {
+		return nil, err
+	}
+	writer := &reporter{session: session}
+	report := &bytecode.Dict{}
+	report.Set("format", int64(1))
+	report.Set("function", writer.function(function))
+	report.Set("action", "entry")
+	report.Set("reason", bytecode.None)
+	report.Set("graphs", writer.graphs(c.Graphs))
+	report.Set("breaks", writer.breaks(c.Capture.Breaks))
+	report.Set("guards", writer.guards(c.Capture.Program, function))
+	report.Set("kernels", writer.kernels(c.Graphs))
+	report.Set("recompile", bytecode.None)
+	report.Set("times", c.times)
+	return report, writer.err
+}
+
+type reporter struct {
+	session *trace.Session
+	err     error
+}
+
+func (r *reporter) function(d *trace.Description) *bytecode.Dict {
+	wired := &bytecode.Dict{}
+	code, _ := trace.Field(d.Payload, "code").(*bytecode.Code)
+	wired.Set("name", trace.Text(d.Payload, "qualname"))
+	file, line := "", int64(0)
+	if code != nil {
+		file, line = code.FileName, int64(code.FirstLine)
+	}
+	wired.Set("file", file)
+	wired.Set("line", line)
+	wired.Set("resumes_at", int64(0))
+	return wired
+}
+
+// place adds a place to a record; the source line comes from the host.
+func (r *reporter) place(wired *bytecode.Dict, file string, position bytecode.Position) {
+	source := ""
+	if file != "" && position.Line > 0 && !strings.HasPrefix(file, "<") {
+		text, err := r.session.SourceLine(file, position.Line)
+		if err != nil && r.err == nil {
+			r.err = err
+		}
+		source = strings.TrimRight(text, "\n")
+	}
+	wired.Set("file", file)
+	wired.Set("line", int64(max(position.Line, 0)))
+	wired.Set("end_line", int64(max(position.EndLine, 0)))
+	wired.Set("column", int64(position.Column))
+	wired.Set("end_column", int64(position.EndColumn))
+	wired.Set("source", source)
+}
+
+func (r *reporter) breaks(breaks []symbolic.Break) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	for _, b := range breaks {
+		wired := &bytecode.Dict{}
+		message := b.Reason.Message
+		if b.Detail != "" {
+			message += ": " + b.Detail
+		}
+		wired.Set("id", b.Reason.ID)
+		wired.Set("message", message)
+		wired.Set("hint", b.Reason.Hint)
+		r.place(wired, b.File, b.Position)
+		list.Items = append(list.Items, wired)
+	}
+	return list
+}
+
+func (r *reporter) guards(program *guards.Program, function *trace.Description) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	code, _ := trace.Field(function.Payload, "code").(*bytecode.Code)
+	for _, described := range program.Describe(rootNames(code)) {
+		wired := &bytecode.Dict{}
+		wired.Set("text", described.Text)
+		wired.Set("reason", "")
+		// The line is enough here: the text of it would cost a question for each guard.
+		wired.Set("file", described.Reason.File)
+		wired.Set("line", int64(described.Reason.Line))
+		wired.Set("end_line", int64(described.Reason.Line))
+		wired.Set("column", int64(-1))
+		wired.Set("end_column", int64(-1))
+		wired.Set("source", "")
+		list.Items = append(list.Items, wired)
+	}
+	return list
+}
+
+// rootNames gives the words for where a guard starts.
+func rootNames(code *bytecode.Code) func(guards.Accessor) string {
+	return func(accessor guards.Accessor) string {
+		index, _ := accessor.Argument.(int64)
+		switch accessor.Kind {
+		case "arg":
+			if code != nil && int(index) < len(code.LocalsPlusNames) {
+				return code.LocalsPlusNames[index]
+			}
+		case "cell":
+			if code != nil && int(index) < len(code.FreeVars()) {
+				return code.FreeVars()[index]
+			}
+		case "global":
+			name, _ := accessor.Argument.(string)
+			return name
+		}
+		return "<" + accessor.Kind + " " + guards.ConstantText(accessor.Argument) + ">"
+	}
+}
+
+func (r *reporter) graphs(graphs []*CompiledGraph) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	for _, compiled := range graphs {
+		g := compiled.Graph
+		wired := &bytecode.Dict{}
+		wired.Set("name", g.Name)
+		wired.Set("text", g.String())
+		wired.Set("ops", int64(countOperations(g)))
+		wired.Set("nodes", drawnNodes(g))
+		outputs := &bytecode.List{Items: []bytecode.Object{}}
+		for _, output := range g.Outputs {
+			outputs.Items = append(outputs.Items, nodeNames(output)...)
+		}
+		wired.Set("outputs", outputs)
+		list.Items = append(list.Items, wired)
+	}
+	return list
+}
+
+func countOperations(g *graph.Graph) int {
+	count := 0
+	for _, node := range g.Nodes {
+		if node.Target != setGradEnabled {
+			count++
+		}
+	}
+	return count
+}
+
+func drawnNodes(g *graph.Graph) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	for _, input := range g.Inputs {
+		kind := ""
+		if input.Kind == graph.Tensor {
+			kind = input.Meta.String()
+		}
+		list.Items = append(list.Items, drawnNode(input.Name, "input", nil, kind, graph.Origin{}))
+	}
+	for _, node := range g.Nodes {
+		var inputs []bytecode.Object
+		for _, arg := range node.Args {
+			inputs = append(inputs, nodeNames(arg)...)
+		}
+		for _, keyword := range node.Keywords {
+			inputs = append(inputs, nodeNames(keyword.Value)...)
+		}
+		kind := ""
+		if len(node.Outputs) > 0 {
+			kind = node.Outputs[0].Meta.String()
+		}
+		list.Items = append(list.Items, drawnNode(node.Name, node.Target, inputs, kind, node.Origin))
+	}
+	return list
+}
+
+func drawnNode(name, target string, inputs []bytecode.Object, kind string, origin graph.Origin) *bytecode.Dict {
+	wired := &bytecode.Dict{}
+	wired.Set("name", name)
+	wired.Set("target", target)
+	wired.Set("inputs", &bytecode.List{Items: append([]bytecode.Object{}, inputs...)})
+	wired.Set("type", kind)
+	wired.Set("file", origin.File)
+	wired.Set("line", int64(origin.Line))
+	return wired
+}
+
+// nodeNames lists the nodes and inputs that a value reads.
+func nodeNames(value graph.Value) []bytecode.Object {
+	switch v := value.(type) {
+	case *graph.Input:
+		return []bytecode.Object{v.Name}
+	case *graph.Output:
+		return []bytecode.Object{v.Node.Name}
+	case graph.List:
+		var names []bytecode.Object
+		for _, item := range v.Items {
+			names = append(names, nodeNames(item)...)
+		}
+		return names
+	}
+	return nil
+}
+
+func (r *reporter) kernels(graphs []*CompiledGraph) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	for _, compiled := range graphs {
+		if compiled.Compiled == nil {
+			continue
+		}
+		for _, kernel := range compiled.Compiled.Kernels {
+			wired := &bytecode.Dict{}
+			wired.Set("name", kernel.Name)
+			wired.Set("graph", compiled.Graph.Name)
+			wired.Set("target", kernel.Device)
+			wired.Set("kind", "pointwise")
+			operations := &bytecode.List{Items: []bytecode.Object{}}
+			for _, operation := range kernel.Operations {
+				operations.Items = append(operations.Items, operation)
+			}
+			wired.Set("ops", operations)
+			wired.Set("source", kernel.Source)
+			list.Items = append(list.Items, wired)
+		}
+	}
+	return list
+}

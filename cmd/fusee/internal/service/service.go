@@ -1,0 +1,163 @@
+// Package service is the compiler behind a connection: it answers compile and lower requests of one Python process.
+package service
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/backend/cpu"
+	"fusee/bytecode"
+	"fusee/symbolic"
+	"fusee/trace"
+)
+
+// Protocol is the version of the messages; both sides must agree.
+const Protocol = 1
+
+// Service holds what lasts from one compilation to the next.
+type Service struct {
+	version   string
+	transport trace.Transport
+	hello     bytecode.Object
+	emitters  *emitters
+	// clock is read for the times of a report only, never for a result.
+	clock func() time.Time
+	// Observe, when set, sees each capture and its result; replaying shows them.
+	Observe func(*Compilation)
+}
+
+// Compilation is one compile request on its way.
+type Compilation struct {
+	Capture *symbolic.Result
+	Graphs  []*CompiledGraph
+	Result  *bytecode.Dict
+	times   *bytecode.Dict
+}
+
+// New makes a service over a transport. version is that of the binary.
+func New(version string, transport trace.Transport) *Service {
+	return &Service{version: version, transport: transport, clock: time.Now}
+}
+
+// Run serves until the host closes the connection.
+func (s *Service) Run() error {
+	for {
+		message, err := s.transport.Receive()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.transport.Send(s.reply(message)); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Service) reply(message trace.Message) trace.Message {
+	if len(message) != 2 {
+		return failure(errors.New("a request has not two parts"))
+	}
+	switch message[0] {
+	case "hello":
+		return s.greet(message[1])
+	case "compile":
+		return s.guarded(func() (*bytecode.Dict, error) { return s.compile(message[1]) })
+	case "lower":
+		return s.guarded(func() (*bytecode.Dict, error) { return s.lower(message[1]) })
+	}
+	return failure(errors.Newf("request %v is not known", message[0]))
+}
+
+// guarded turns errors, and mistakes of the compiler that would end the process, into a message: the program goes on in plain Python.
+func (s *Service) guarded(work func() (*bytecode.Dict, error)) (reply trace.Message) {
+	defer func() {
+		if mistake := recover(); mistake != nil {
+			reply = failure(errors.Newf("internal error: %v", mistake))
+		}
+	}()
+	result, err := work()
+	if err != nil {
+		return failure(err)
+	}
+	return trace.Message{"done", result}
+}
+
+func failure(err error) trace.Message {
+	details := &bytecode.Dict{}
+	details.Set("message", err.Error())
+	details.Set("hint", errors.FlattenHints(err))
+	details.Set("details", fmt.Sprint(errors.FlattenDetails(err)))
+	return trace.Message{"failed", details}
+}
+
+func (s *Service) greet(hello bytecode.Object) trace.Message {
+	s.hello = hello
+	s.emitters = newEmitters(hello)
+	ready := &bytecode.Dict{}
+	ready.Set("version", s.version)
+	ready.Set("protocol", int64(Protocol))
+	return trace.Message{"ready", ready}
+}
+
+// compile captures a function and lowers its graph.
+func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
+	if s.emitters == nil {
+		return nil, errors.New("a compile request came before hello")
+	}
+	session, err := trace.NewSession(s.transport, trace.Field(wire, "descriptions"))
+	if err != nil {
+		return nil, err
+	}
+	request, err := parseRequest(wire)
+	if err != nil {
+		return nil, err
+	}
+	compilation := &Compilation{times: &bytecode.Dict{}}
+	started := s.clock()
+	compilation.Capture, err = symbolic.Capture(session, request.capture)
+	compilation.time("capture", s.clock().Sub(started))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.lowerCapture(compilation, request); err != nil {
+		return nil, err
+	}
+	result := compilation.Capture.Wire()
+	result.Set("graphs", wireGraphs(compilation.Graphs))
+	report, err := s.report(session, compilation, request)
+	if err != nil {
+		return nil, err
+	}
+	result.Set("report", report)
+	compilation.Result = result
+	if s.Observe != nil {
+		s.Observe(compilation)
+	}
+	return result, nil
+}
+
+func (c *Compilation) time(stage string, elapsed time.Duration) {
+	c.times.Set(stage, elapsed.Microseconds())
+}
+
+// lowerCapture compiles the captured graph for the device its tensors are on.
+func (s *Service) lowerCapture(c *Compilation, request *request) error {
+	if c.Capture.Graph == nil {
+		return nil
+	}
+	started := s.clock()
+	compiled := s.compileGraph(c.Capture.Graph, request, c.Capture.PythonOnly)
+	c.time("lower", s.clock().Sub(started))
+	c.Graphs = append(c.Graphs, compiled)
+	return nil
+}
+
+// toolchain names the LLVM library that hello told of.
+func toolchain(hello bytecode.Object) *cpu.Toolchain {
+	return cpu.NewToolchain(trace.Text(hello, "llvm"))
+}

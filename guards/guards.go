@@ -1,0 +1,257 @@
+// Package guards holds what a capture assumed: a tree of sources (where a value was read from), the checks made on each, and the
+// values the rewritten code wants handed over. The tree becomes the guard program that the shim runs before each call.
+//
+// The wire form is described in docs/contracts.md, section 6.
+package guards
+
+import (
+	"fmt"
+	"strings"
+
+	"fusee/bytecode"
+)
+
+// Accessor tells how a source's value is reached from its parent's.
+type Accessor struct {
+	Kind     string          // as in the contract: arg, global, cell, object, attr, field, dict, key, item, items_at, type, contents, function
+	Argument bytecode.Object // index, name, constant key or object id; nil where the kind takes none
+}
+
+// Position is the user's line that made the capture depend on something.
+type Position struct {
+	File string
+	Line int
+}
+
+// Check is one condition on a source's value.
+type Check struct {
+	Kind      string
+	Arguments []bytecode.Object
+	Reason    Position
+}
+
+// Source is a node of the tree: a place that a value can be read from again at the next call.
+type Source struct {
+	Parent   *Source
+	Accessor Accessor
+	Checks   []Check
+	// Capture is the index among the captured values, -1 when the value is not wanted.
+	Capture  int
+	children []*Source
+	program  *Program
+}
+
+// Program is the tree under construction.
+type Program struct {
+	roots    []*Source
+	captures []*Source
+}
+
+// NewProgram returns an empty guard program.
+func NewProgram() *Program { return &Program{} }
+
+// Root returns the source without a parent for an accessor; the same source for the same accessor.
+func (p *Program) Root(accessor Accessor) *Source {
+	return findOrAdd(&p.roots, nil, accessor, p)
+}
+
+// Child returns the source reached from s; the same source for the same accessor.
+func (s *Source) Child(kind string, argument bytecode.Object) *Source {
+	return findOrAdd(&s.children, s, Accessor{kind, argument}, s.program)
+}
+
+func findOrAdd(list *[]*Source, parent *Source, accessor Accessor, program *Program) *Source {
+	for _, known := range *list {
+		if known.Accessor.Kind == accessor.Kind && sameConstant(known.Accessor.Argument, accessor.Argument) {
+			return known
+		}
+	}
+	source := &Source{Parent: parent, Accessor: accessor, Capture: -1, program: program}
+	*list = append(*list, source)
+	return source
+}
+
+// sameConstant compares accessor arguments and check operands. Floats and complex numbers compare by printed form, which tells -0.0 from 0.0.
+func sameConstant(a, b bytecode.Object) bool {
+	return fmt.Sprintf("%T%#v", a, a) == fmt.Sprintf("%T%#v", b, b)
+}
+
+// Require adds a check, once.
+func (s *Source) Require(reason Position, kind string, arguments ...bytecode.Object) {
+	for _, known := range s.Checks {
+		if known.Kind == kind && sameConstant(bytecode.Tuple(known.Arguments), bytecode.Tuple(arguments)) {
+			return
+		}
+	}
+	s.Checks = append(s.Checks, Check{kind, arguments, reason})
+}
+
+// Wanted marks the source's value to be handed over and returns its index among the captured values.
+func (s *Source) Wanted() int {
+	if s.Capture < 0 {
+		s.Capture = len(s.program.captures)
+		s.program.captures = append(s.program.captures, s)
+	}
+	return s.Capture
+}
+
+// Captures counts the values the program hands over.
+func (p *Program) Captures() int { return len(p.captures) }
+
+// Wire returns the tree in the form of the contract. Sources that nothing depends on are left out.
+func (p *Program) Wire() bytecode.Object {
+	return wireAll(p.roots)
+}
+
+func wireAll(sources []*Source) bytecode.Tuple {
+	wired := bytecode.Tuple{}
+	for _, source := range sources {
+		if source.needed() {
+			wired = append(wired, source.wire())
+		}
+	}
+	return wired
+}
+
+func (s *Source) needed() bool {
+	if len(s.Checks) > 0 || s.Capture >= 0 {
+		return true
+	}
+	for _, child := range s.children {
+		if child.needed() {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Source) wire() bytecode.Tuple {
+	accessor := bytecode.Tuple{s.Accessor.Kind}
+	if s.Accessor.Argument != nil {
+		accessor = append(accessor, s.Accessor.Argument)
+	}
+	checks := bytecode.Tuple{}
+	for _, check := range s.Checks {
+		checks = append(checks, append(bytecode.Tuple{check.Kind}, check.Arguments...))
+	}
+	return bytecode.Tuple{accessor, checks, int64(s.Capture), wireAll(s.children)}
+}
+
+// Described is one check for people: its number in the program, the source in Python's words, and the line that caused it.
+type Described struct {
+	Number int
+	Text   string
+	Reason Position
+}
+
+// Describe lists the checks in the order in which the program numbers them.
+func (p *Program) Describe(name func(Accessor) string) []Described {
+	var list []Described
+	var walk func(sources []*Source)
+	walk = func(sources []*Source) {
+		for _, source := range sources {
+			if !source.needed() {
+				continue
+			}
+			path := source.Path(name)
+			for _, check := range source.Checks {
+				list = append(list, Described{len(list), checkText(path, check), check.Reason})
+			}
+			walk(source.children)
+		}
+	}
+	walk(p.roots)
+	return list
+}
+
+// Path writes the source as a Python expression; name gives the words for roots.
+func (s *Source) Path(name func(Accessor) string) string {
+	if s.Parent == nil {
+		return name(s.Accessor)
+	}
+	parent := s.Parent.Path(name)
+	switch s.Accessor.Kind {
+	case "attr", "field":
+		return fmt.Sprintf("%s.%v", parent, s.Accessor.Argument)
+	case "dict":
+		return parent + ".__dict__"
+	case "key", "item":
+		return fmt.Sprintf("%s[%s]", parent, ConstantText(s.Accessor.Argument))
+	case "items_at":
+		return fmt.Sprintf("list(%s.values())[%v]", parent, s.Accessor.Argument)
+	case "type":
+		return fmt.Sprintf("type(%s)", parent)
+	case "contents":
+		return parent + ".cell_contents"
+	}
+	return parent + "." + s.Accessor.Kind
+}
+
+func checkText(path string, check Check) string {
+	words := make([]string, len(check.Arguments))
+	for i, argument := range check.Arguments {
+		words[i] = ConstantText(argument)
+	}
+	operands := strings.Join(words, ", ")
+	switch check.Kind {
+	case "type":
+		return fmt.Sprintf("type(%s) is %s", path, operands)
+	case "is":
+		return fmt.Sprintf("%s is %s", path, operands)
+	case "equals":
+		return fmt.Sprintf("%s == %s", path, operands)
+	case "len":
+		return fmt.Sprintf("len(%s) == %s", path, operands)
+	case "keys":
+		return fmt.Sprintf("list(%s) == %s", path, operands)
+	case "absent":
+		return fmt.Sprintf("%s not in %s", operands, path)
+	case "no_field", "no_attr":
+		return fmt.Sprintf("not hasattr(%s, %s)", path, operands)
+	case "tensor":
+		return fmt.Sprintf("%s is a tensor like %s", path, operands)
+	}
+	return fmt.Sprintf("%s(%s, %s)", check.Kind, path, operands)
+}
+
+// ConstantText writes a constant of the wire form as Python would.
+func ConstantText(object bytecode.Object) string {
+	switch value := object.(type) {
+	case bytecode.NoneType:
+		return "None"
+	case bool:
+		if value {
+			return "True"
+		}
+		return "False"
+	case string:
+		return "'" + strings.ReplaceAll(strings.ReplaceAll(value, `\`, `\\`), "'", `\'`) + "'"
+	case bytecode.Bytes:
+		return fmt.Sprintf("b%q", string(value))
+	case bytecode.Tuple:
+		return tupleText(value)
+	case *bytecode.List:
+		return "[" + joinTexts(value.Items) + "]"
+	case bytecode.EllipsisType:
+		return "..."
+	}
+	return fmt.Sprint(object)
+}
+
+func tupleText(value bytecode.Tuple) string {
+	if len(value) == 2 && value[0] == "object" {
+		return fmt.Sprintf("<object %v>", value[1])
+	}
+	if len(value) == 1 {
+		return "(" + ConstantText(value[0]) + ",)"
+	}
+	return "(" + joinTexts(value) + ")"
+}
+
+func joinTexts(items []bytecode.Object) string {
+	words := make([]string, len(items))
+	for i, item := range items {
+		words[i] = ConstantText(item)
+	}
+	return strings.Join(words, ", ")
+}

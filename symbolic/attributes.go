@@ -1,0 +1,826 @@
+package symbolic
+
+import (
+	"strings"
+
+	"fusee/bytecode"
+	"fusee/guards"
+	"fusee/trace"
+)
+
+func (in *Interpreter) loadAttribute(f *Frame, name string, method bool) error {
+	owner, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	in.tail = &adapter{nullFirst: method}
+	value, err := in.getAttribute(owner, name)
+	if err != nil {
+		return err
+	}
+	if method {
+		f.push(null{})
+	}
+	f.push(value)
+	return nil
+}
+
+// getAttribute is PyObject_GetAttr.
+func (in *Interpreter) getAttribute(owner Value, name string) (Value, error) {
+	owner, err := in.real(owner)
+	if err != nil {
+		return nil, err
+	}
+	if reader, ok := owner.(attributeReader); ok {
+		return reader.getAttribute(in, name)
+	}
+	if name == "__class__" {
+		return in.classOf(owner)
+	}
+	return in.builtinAttribute(owner, name)
+}
+
+// hasAttribute is getattr that takes AttributeError for an answer.
+func (in *Interpreter) optionalAttribute(owner Value, name string) (Value, error) {
+	value, err := in.getAttribute(owner, name)
+	if isRaised(err, "AttributeError") {
+		return nil, nil
+	}
+	return value, err
+}
+
+func (in *Interpreter) setAttribute(owner Value, name string, value Value) error {
+	owner, err := in.real(owner)
+	if err != nil {
+		return err
+	}
+	if writer, ok := owner.(attributeWriter); ok {
+		return writer.setAttribute(in, name, value)
+	}
+	return unsupported(reasonMutation, "%s.%s", owner.typeName(), name)
+}
+
+// builtinAttribute finds methods of values of builtin types.
+func (in *Interpreter) builtinAttribute(owner Value, name string) (Value, error) {
+	class, err := in.classOf(owner)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := in.classLookup(class, name)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, in.raiseAttributeError(owner, name)
+	}
+	return in.bindDescriptor(found, owner, class)
+}
+
+func (in *Interpreter) raiseAttributeError(owner Value, name string) error {
+	return in.raise("AttributeError", "'"+shortName(owner.typeName())+"' object has no attribute '"+name+"'")
+}
+
+// shortName is a class's __name__ from its canonical name.
+func shortName(canonical string) string {
+	return canonical[strings.LastIndexByte(canonical, '.')+1:]
+}
+
+// classLookup is _PyType_Lookup: the raw attribute along the MRO, and the class that holds it.
+func (in *Interpreter) classLookup(class *Class, name string) (Value, *Class, error) {
+	if value, ok := class.ownAttributes[name]; ok {
+		return value, class, nil
+	}
+	if class.id == 0 {
+		resolved, err := in.namedClass(class.name)
+		if err != nil || resolved.id == 0 {
+			return nil, nil, err
+		}
+		class = resolved
+	}
+	found, err := in.session.TypeLookup(class.id, name)
+	if err != nil || found == nil {
+		return nil, nil, err
+	}
+	owner, err := in.classByID(found.Owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	if value, ok := owner.ownAttributes[name]; ok {
+		return value, owner, nil
+	}
+	value, err := in.classAttribute(owner, name, found.Value)
+	return value, owner, err
+}
+
+// classAttribute wraps a raw class attribute. What users define may be rebound, so it is guarded; what torch and the standard library define is not.
+func (in *Interpreter) classAttribute(owner *Class, name string, reference trace.Reference) (Value, error) {
+	if id, ok := reference.(trace.ObjectID); ok {
+		d, err := in.session.Object(id)
+		if err != nil {
+			return nil, err
+		}
+		if d.Kind == "property" || d.Kind == "staticmethod" || d.Kind == "classmethod" || d.Kind == "descriptor" || !userClass(owner.name) {
+			return in.realize(reference, in.objectSource(id))
+		}
+		if d.Kind == "function" {
+			in.objectSource(owner.id).Child("attr", name).Require(in.reason(), "is", objectWire(id))
+			return in.realize(reference, in.objectSource(id))
+		}
+	}
+	if !userClass(owner.name) {
+		return in.realize(reference, nil)
+	}
+	return &Lazy{reference: reference, source: in.objectSource(owner.id).Child("attr", name)}, nil
+}
+
+// userClass tells classes that a program may rebind attributes of from those of libraries.
+func userClass(name string) bool {
+	for _, prefix := range []string{"torch.", "collections.", "enum.", "functools.", "contextlib.", "typing.", "abc.", "dataclasses.", "types.", "numpy."} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return strings.Contains(name, ".")
+}
+
+// namedClass resolves a builtin class known by name only.
+func (in *Interpreter) namedClass(name string) (*Class, error) {
+	if known := in.classes[name]; known != nil && known.id != 0 {
+		return known, nil
+	}
+	return in.resolveClass(name)
+}
+
+func nameWire(canonical string) bytecode.Tuple { return bytecode.Tuple{"name", canonical} }
+
+// resolveClass asks the host for a class by canonical name: the identity function over it.
+func (in *Interpreter) resolveClass(name string) (*Class, error) {
+	qualified := name
+	if !strings.Contains(name, ".") {
+		qualified = "builtins." + name
+		if name == "NoneType" || name == "function" || name == "method" || name == "cell" || name == "module" || name == "ellipsis" || name == "NotImplementedType" ||
+			name == "builtin_function_or_method" || name == "method_descriptor" || name == "wrapper_descriptor" || name == "getset_descriptor" || name == "member_descriptor" ||
+			name == "mappingproxy" || name == "generator" {
+			qualified = "types." + typesNames[name]
+		}
+	}
+	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(qualified)}}}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	if !ok {
+		return nil, unsupported(reasonAttribute, "type %s", name)
+	}
+	return in.classByID(id)
+}
+
+// typesNames maps builtin types without a builtin name to their names in the module types.
+var typesNames = map[string]string{"NoneType": "NoneType", "function": "FunctionType", "method": "MethodType", "cell": "CellType", "module": "ModuleType",
+	"ellipsis": "EllipsisType", "NotImplementedType": "NotImplementedType", "builtin_function_or_method": "BuiltinFunctionType", "method_descriptor": "MethodDescriptorType",
+	"wrapper_descriptor": "WrapperDescriptorType", "getset_descriptor": "GetSetDescriptorType", "member_descriptor": "MemberDescriptorType", "mappingproxy": "MappingProxyType",
+	"generator": "GeneratorType"}
+
+// classOf is type(value).
+func (in *Interpreter) classOf(value Value) (*Class, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case *Instance:
+		return v.class, nil
+	case *Tensor:
+		if v.class != nil {
+			return v.class, nil
+		}
+	case *Tuple:
+		if v.class != nil && v.class.id != 0 {
+			return v.class, nil
+		}
+	case *Dict:
+		if v.class != nil {
+			return v.class, nil
+		}
+	case *Class:
+		return in.metaclassOf(v)
+	case *Opaque:
+		return in.classOfOpaque(v)
+	}
+	return in.builtinClass(value.typeName()), nil
+}
+
+func (in *Interpreter) metaclassOf(class *Class) (*Class, error) {
+	if class.id != 0 {
+		if d, err := in.session.Object(class.id); err == nil && d.TypeID != 0 {
+			return in.classByID(d.TypeID)
+		}
+	}
+	return in.builtinClass("type"), nil
+}
+
+func (in *Interpreter) classOfOpaque(v *Opaque) (*Class, error) {
+	d, err := in.session.Object(v.object.id)
+	if err != nil {
+		return nil, err
+	}
+	if v.object.source != nil && v.object.source.Accessor.Kind != "object" {
+		v.object.source.Require(in.reason(), "type", objectWire(d.TypeID))
+	}
+	return in.classByID(d.TypeID)
+}
+
+// builtinClass is a builtin class by name; it is resolved only when its attributes are needed.
+func (in *Interpreter) builtinClass(name string) *Class {
+	if known := in.classes[name]; known != nil {
+		return known
+	}
+	class := &Class{name: name, baseNames: []string{name, "object"}}
+	in.classes[name] = class
+	return class
+}
+
+// bindDescriptor is the __get__ of what a class holds: functions become methods, properties run, plain values stay.
+func (in *Interpreter) bindDescriptor(found, owner Value, class *Class) (Value, error) {
+	found, err := in.real(found)
+	if err != nil {
+		return nil, err
+	}
+	switch v := found.(type) {
+	case *Function:
+		return &Method{self: owner, function: v}, nil
+	case *Builtin:
+		return in.bindBuiltin(v, owner)
+	case *descriptorValue:
+		return in.bindWrapper(v, owner, class)
+	case *Instance:
+		return in.bindUserDescriptor(v, owner, class)
+	}
+	return found, nil
+}
+
+func (in *Interpreter) bindBuiltin(v *Builtin, owner Value) (Value, error) {
+	switch v.flavor {
+	case "method", "wrapper":
+		return &Builtin{name: v.name, self: owner}, nil
+	case "getset", "member":
+		return in.readGetset(v.name, owner)
+	case "classmethod":
+		class, err := in.classOf(owner)
+		return &Builtin{name: v.name, self: class}, err
+	}
+	return v, nil
+}
+
+func (in *Interpreter) bindWrapper(v *descriptorValue, owner Value, class *Class) (Value, error) {
+	switch v.kind {
+	case "staticmethod":
+		return v.parts[0], nil
+	case "classmethod":
+		return &Method{self: class, function: v.parts[0]}, nil
+	case "property":
+		getter, err := in.real(v.parts[0])
+		if err != nil {
+			return nil, err
+		}
+		if isNone(getter) {
+			return nil, unsupported(reasonAttribute, "a property without getter")
+		}
+		return in.tailCall(getter, Arguments{Positional: []Value{owner}})
+	}
+	return v, nil
+}
+
+func (in *Interpreter) bindUserDescriptor(v *Instance, owner Value, class *Class) (Value, error) {
+	getter, _, err := in.classLookup(v.class, "__get__")
+	if err != nil || getter == nil {
+		return v, err
+	}
+	return in.tailCall(getter, Arguments{Positional: []Value{v, owner, class}})
+}
+
+// isDataDescriptor tells descriptors that come before an instance's own attributes.
+func (in *Interpreter) isDataDescriptor(found Value) (bool, error) {
+	found, err := in.real(found)
+	if err != nil {
+		return false, err
+	}
+	switch v := found.(type) {
+	case *descriptorValue:
+		return v.kind == "property", nil
+	case *Builtin:
+		return v.flavor == "getset" || v.flavor == "member", nil
+	case *Instance:
+		setter, _, err := in.classLookup(v.class, "__set__")
+		return setter != nil, err
+	}
+	return false, nil
+}
+
+// getAttribute of an instance of a Python class: __getattribute__, data descriptors, own attributes, other class attributes, __getattr__.
+func (v *Instance) getAttribute(in *Interpreter, name string) (Value, error) {
+	custom, _, err := in.classLookup(v.class, "__getattribute__")
+	if err != nil {
+		return nil, err
+	}
+	if custom, err = in.real(custom); err != nil {
+		return nil, err
+	}
+	if function, ok := custom.(*Function); ok {
+		return in.tailCall(function, Arguments{Positional: []Value{v, text(name)}})
+	}
+	tail := in.tail
+	value, err := in.genericGetAttribute(v, name)
+	if !isRaised(err, "AttributeError") {
+		return value, err
+	}
+	fallback, _, lookupErr := in.classLookup(v.class, "__getattr__")
+	if lookupErr != nil || fallback == nil {
+		if lookupErr == nil {
+			lookupErr = err
+		}
+		return nil, lookupErr
+	}
+	if value, handled, err := in.moduleAttribute(v, fallback, name); handled || err != nil {
+		return value, err
+	}
+	in.tail = tail
+	return in.tailCall(fallback, Arguments{Positional: []Value{v, text(name)}})
+}
+
+// moduleAttribute answers nn.Module.__getattr__ directly: parameters, buffers and submodules are found in their dicts.
+func (in *Interpreter) moduleAttribute(v *Instance, fallback Value, name string) (Value, bool, error) {
+	fallback, err := in.real(fallback)
+	if err != nil {
+		return nil, false, err
+	}
+	function, ok := fallback.(*Function)
+	if !ok || function.module != "torch.nn.modules.module" || function.qualname != "Module.__getattr__" {
+		return nil, false, nil
+	}
+	for _, part := range []string{"_parameters", "_buffers", "_modules"} {
+		table, err := v.field(in, part)
+		if err != nil {
+			return nil, false, err
+		}
+		if table, err = in.real(table); err != nil {
+			return nil, false, err
+		}
+		dict, ok := table.(*Dict)
+		if !ok {
+			return nil, false, nil
+		}
+		if found, err := dict.lookup(in, text(name)); err != nil || found != nil {
+			return found, true, err
+		}
+	}
+	return nil, true, in.raise("AttributeError", "'"+shortName(v.class.name)+"' object has no attribute '"+name+"'")
+}
+
+// genericGetAttribute is object.__getattribute__.
+func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, error) {
+	switch name {
+	case "__class__":
+		return v.class, nil
+	case "__dict__":
+		if v.fields.hasDict {
+			return &fieldsDict{v}, nil
+		}
+	}
+	if v.exception != nil {
+		if value, err := v.exceptionAttribute(in, name); value != nil || err != nil {
+			return value, err
+		}
+	}
+	found, _, err := in.classLookup(v.class, name)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		data, err := in.isDataDescriptor(found)
+		if err != nil {
+			return nil, err
+		}
+		if data && !in.isSlot(found) {
+			return in.bindDescriptor(found, v, v.class)
+		}
+	}
+	own, err := v.field(in, name)
+	if err != nil || own != nil {
+		return own, err
+	}
+	if found == nil || in.isSlot(found) {
+		return nil, in.raiseAttributeError(v, name)
+	}
+	return in.bindDescriptor(found, v, v.class)
+}
+
+func (in *Interpreter) isSlot(found Value) bool {
+	builtin, ok := found.(*Builtin)
+	return ok && builtin.flavor == "member"
+}
+
+// field reads an instance's own attribute; nil when it has none of that name.
+func (v *Instance) field(in *Interpreter, name string) (Value, error) {
+	table := v.fields
+	if value, known := table.values[name]; known {
+		return value, nil
+	}
+	reference, present := table.host[name]
+	if !present {
+		if v.object != nil && v.object.source != nil && (table.hasDict || table.slots[name]) && !v.frozenEnum() {
+			v.object.source.Require(in.reason(), "no_field", name)
+		}
+		return nil, nil
+	}
+	value := in.fieldValue(v, name, reference)
+	table.values[name] = value
+	return value, nil
+}
+
+func (v *Instance) frozenEnum() bool { return v.class.isSubclassOf("enum.Enum") }
+
+func (in *Interpreter) fieldValue(v *Instance, name string, reference trace.Reference) Value {
+	if v.object == nil || v.object.source == nil {
+		return in.sourceless(reference)
+	}
+	if v.frozenEnum() {
+		return in.sourceless(reference)
+	}
+	kind := "field"
+	if v.fields.slots[name] {
+		kind = "attr"
+	}
+	return &Lazy{reference: reference, source: v.object.source.Child(kind, name)}
+}
+
+// setAttribute of an instance: __setattr__, data descriptors, then its own attributes.
+func (v *Instance) setAttribute(in *Interpreter, name string, value Value) error {
+	hook := "__setattr__"
+	arguments := []Value{v, text(name), value}
+	if value == nil {
+		hook, arguments = "__delattr__", arguments[:2]
+	}
+	custom, _, err := in.classLookup(v.class, hook)
+	if err != nil {
+		return err
+	}
+	if custom, err = in.real(custom); err != nil {
+		return err
+	}
+	if function, ok := custom.(*Function); ok && !in.plainModuleWrite(v, function, name, value) {
+		_, err := in.tailCall(function, Arguments{Positional: arguments})
+		return err
+	}
+	return in.genericSetAttribute(v, name, value)
+}
+
+// plainModuleWrite tells when nn.Module.__setattr__ would only store the value: its parameter, module and buffer tables are not concerned.
+func (in *Interpreter) plainModuleWrite(v *Instance, function *Function, name string, value Value) bool {
+	if function.qualname != "Module.__setattr__" || function.module != "torch.nn.modules.module" {
+		return false
+	}
+	if _, constant := value.(*Constant); !constant {
+		return false
+	}
+	_, own := v.fields.host[name]
+	return own || v.fields.values[name] != nil
+}
+
+// genericSetAttribute is object.__setattr__.
+func (in *Interpreter) genericSetAttribute(v *Instance, name string, value Value) error {
+	if name == "__class__" || name == "__dict__" {
+		return unsupported(reasonMutation, "%s.%s", v.typeName(), name)
+	}
+	if v.exception != nil {
+		if done, err := v.setExceptionAttribute(in, name, value); done || err != nil {
+			return err
+		}
+	}
+	found, _, err := in.classLookup(v.class, name)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		if found, err = in.real(found); err != nil {
+			return err
+		}
+		if done, err := in.setThroughDescriptor(found, v, value); done || err != nil {
+			return err
+		}
+	}
+	slot := found != nil && in.isSlot(found)
+	if !slot && !v.fields.hasDict {
+		return in.raiseNoField(v, name, found != nil)
+	}
+	if slot {
+		v.fields.slots[name] = true
+	}
+	if value == nil {
+		own, err := v.field(in, name)
+		if err != nil {
+			return err
+		}
+		if own == nil {
+			return in.raiseAttributeError(v, name)
+		}
+	}
+	in.writeField(v, name, value)
+	return nil
+}
+
+func (in *Interpreter) raiseNoField(v *Instance, name string, readOnly bool) error {
+	if readOnly {
+		return in.raise("AttributeError", "'"+shortName(v.class.name)+"' object attribute '"+name+"' is read-only")
+	}
+	return in.raiseAttributeError(v, name)
+}
+
+// setThroughDescriptor runs a property's setter or a user's __set__; done is false where the class has no data descriptor for the name.
+func (in *Interpreter) setThroughDescriptor(found Value, owner *Instance, value Value) (bool, error) {
+	switch d := found.(type) {
+	case *descriptorValue:
+		if d.kind != "property" {
+			return false, nil
+		}
+		return true, in.setProperty(d, owner, value)
+	case *Builtin:
+		if d.flavor == "getset" {
+			return true, unsupported(reasonMutation, "%s", d.name)
+		}
+	case *Instance:
+		hook, arguments := "__set__", []Value{d, owner, value}
+		if value == nil {
+			hook, arguments = "__delete__", arguments[:2]
+		}
+		setter, _, err := in.classLookup(d.class, hook)
+		if err != nil || setter == nil {
+			return false, err
+		}
+		_, err = in.tailCall(setter, Arguments{Positional: arguments})
+		return true, err
+	}
+	return false, nil
+}
+
+func (in *Interpreter) setProperty(d *descriptorValue, owner *Instance, value Value) error {
+	part, arguments := 1, []Value{owner, value}
+	if value == nil {
+		part, arguments = 2, arguments[:1]
+	}
+	setter, err := in.real(d.parts[part])
+	if err != nil {
+		return err
+	}
+	if isNone(setter) {
+		return unsupported(reasonAttribute, "a property without setter")
+	}
+	_, err = in.tailCall(setter, Arguments{Positional: arguments})
+	return err
+}
+
+// writeField stores an own attribute and records it as a side effect when the object outlives the capture.
+func (in *Interpreter) writeField(v *Instance, name string, value Value) {
+	in.activity++
+	table := v.fields
+	if _, host := table.host[name]; !host && table.values[name] == nil {
+		table.order = append(table.order, name)
+	}
+	table.values[name] = value
+	if !table.written[name] {
+		table.written[name] = true
+		if v.object != nil {
+			in.effects = append(in.effects, &fieldEffect{v, name})
+		}
+	}
+}
+
+// getAttribute of a Python module.
+func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error) {
+	if value, ok := v.written[name]; ok && value != nil {
+		return value, nil
+	}
+	reference, err := in.session.ModuleGet(v.id, name)
+	if err != nil {
+		return nil, err
+	}
+	if reference == nil {
+		return nil, in.raise("AttributeError", "module '"+v.name+"' has no attribute '"+name+"'")
+	}
+	var source *guards.Source
+	if libraryModule(v.name) {
+		if id, ok := reference.(trace.ObjectID); ok {
+			source = in.objectSource(id)
+		}
+		return in.realize(reference, source)
+	}
+	value := &Lazy{reference: reference, source: in.objectSource(v.id).Child("dict", nil).Child("key", name)}
+	v.written[name] = value
+	return value, nil
+}
+
+// libraryModule tells modules whose attributes a program does not rebind.
+func libraryModule(name string) bool {
+	root, _, _ := strings.Cut(name, ".")
+	switch root {
+	case "torch", "math", "operator", "functools", "itertools", "collections", "builtins", "typing", "contextlib", "copy", "types", "numpy", "enum", "dataclasses", "abc", "warnings", "random", "time", "os", "sys":
+		return true
+	}
+	return false
+}
+
+func (v *PythonModule) setAttribute(in *Interpreter, name string, _ Value) error {
+	return unsupported(reasonMutation, "module attribute %s.%s", v.name, name)
+}
+
+// getAttribute of a class: metaclass data descriptors are left to Python, then the class's own MRO, then the metaclass.
+func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
+	switch name {
+	case "__name__":
+		return text(shortName(c.name)), nil
+	case "__class__":
+		return in.metaclassOf(c)
+	}
+	found, owner, err := in.classLookup(c, name)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return in.metaclassAttribute(c, name)
+	}
+	found, err = in.real(found)
+	if err != nil {
+		return nil, err
+	}
+	_ = owner
+	switch v := found.(type) {
+	case *descriptorValue:
+		if v.kind == "staticmethod" {
+			return v.parts[0], nil
+		}
+		if v.kind == "classmethod" {
+			return &Method{self: c, function: v.parts[0]}, nil
+		}
+	case *Builtin:
+		if v.flavor == "classmethod" {
+			return &Builtin{name: v.name, self: c}, nil
+		}
+		if v.flavor == "getset" && c.id != 0 {
+			return in.plainGetAttribute(c.id, name)
+		}
+	case *Instance:
+		if getter, _, err := in.classLookup(v.class, "__get__"); err != nil || getter != nil {
+			if err != nil {
+				return nil, err
+			}
+			return in.tailCall(getter, Arguments{Positional: []Value{v, none(), c}})
+		}
+	}
+	return found, nil
+}
+
+// plainGetAttribute asks the host for a full getattr.
+func (in *Interpreter) plainGetAttribute(id trace.ObjectID, name string) (Value, error) {
+	outcome, err := in.session.GetAttribute(id, name)
+	if err != nil {
+		return nil, err
+	}
+	return in.outcomeValue(outcome)
+}
+
+func (in *Interpreter) metaclassAttribute(c *Class, name string) (Value, error) {
+	meta, err := in.metaclassOf(c)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := in.classLookup(meta, name)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, in.raise("AttributeError", "type object '"+shortName(c.name)+"' has no attribute '"+name+"'")
+	}
+	if builtin, ok := found.(*Builtin); ok && (builtin.flavor == "getset" || builtin.flavor == "member") && c.id != 0 {
+		return in.plainGetAttribute(c.id, name)
+	}
+	return in.bindDescriptor(found, c, meta)
+}
+
+// setAttribute of a class that lives outside the capture.
+func (c *Class) setAttribute(in *Interpreter, name string, value Value) error {
+	meta, err := in.metaclassOf(c)
+	if err != nil {
+		return err
+	}
+	if c.id == 0 || meta.name != "type" || value == nil || !userClass(c.name) || strings.HasPrefix(name, "__") {
+		return unsupported(reasonMutation, "class attribute %s.%s", c.name, name)
+	}
+	in.activity++
+	if c.ownAttributes == nil {
+		c.ownAttributes = map[string]Value{}
+	}
+	if _, again := c.ownAttributes[name]; !again {
+		in.effects = append(in.effects, &classEffect{c, name})
+	}
+	c.ownAttributes[name] = value
+	return nil
+}
+
+// getAttribute of a function.
+func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
+	switch name {
+	case "__name__":
+		return text(f.name), nil
+	case "__qualname__":
+		return text(f.qualname), nil
+	case "__module__":
+		return text(f.module), nil
+	case "__get__":
+		return &Builtin{name: "function.__get__", self: f}, nil
+	case "__call__":
+		return f, nil
+	}
+	if value, ok := f.attributes[name]; ok {
+		return value, nil
+	}
+	if f.object != nil && f.object.id != 0 {
+		return in.plainGetAttribute(f.object.id, name)
+	}
+	return nil, unsupported(reasonAttribute, "function.%s", name)
+}
+
+func (f *Function) setAttribute(in *Interpreter, name string, value Value) error {
+	if f.object != nil {
+		return unsupported(reasonMutation, "function attribute %s", name)
+	}
+	in.activity++
+	f.attributes[name] = value
+	return nil
+}
+
+// getAttribute of a bound method.
+func (m *Method) getAttribute(in *Interpreter, name string) (Value, error) {
+	switch name {
+	case "__self__":
+		return m.self, nil
+	case "__func__":
+		return m.function, nil
+	}
+	return in.getAttribute(m.function, name)
+}
+
+// getAttribute of a builtin function.
+func (b *Builtin) getAttribute(in *Interpreter, name string) (Value, error) {
+	switch name {
+	case "__name__":
+		return text(shortName(b.name)), nil
+	case "__self__":
+		if b.self != nil {
+			return b.self, nil
+		}
+	case "__call__":
+		return b, nil
+	}
+	if b.object != nil {
+		return in.plainGetAttribute(b.object.id, name)
+	}
+	return nil, unsupported(reasonAttribute, "%s.%s", b.name, name)
+}
+
+func (v *descriptorValue) getAttribute(in *Interpreter, name string) (Value, error) {
+	index := map[string]int{"fget": 0, "fset": 1, "fdel": 2, "func": 0, "args": 1, "keywords": 2, "__func__": 0, "__wrapped__": 0}
+	if k, ok := index[name]; ok && k < len(v.parts) {
+		return v.parts[k], nil
+	}
+	return nil, unsupported(reasonAttribute, "%s.%s", v.typeName(), name)
+}
+
+func (v *LibraryValue) getAttribute(in *Interpreter, name string) (Value, error) {
+	if v.id == 0 {
+		resolved, err := in.resolveLibrary(v)
+		if err != nil {
+			return nil, err
+		}
+		v.id = resolved
+	}
+	outcome, err := in.session.GetAttribute(v.id, name)
+	if err != nil {
+		return nil, err
+	}
+	return in.outcomeValue(outcome)
+}
+
+// getAttribute of an object of a kind that capture does not know: only its class can be told.
+func (v *Opaque) getAttribute(in *Interpreter, name string) (Value, error) {
+	if name == "__class__" {
+		return in.classOfOpaque(v)
+	}
+	return nil, unsupported(reasonAttribute, "%s.%s", v.kind, name)
+}
+
+func (c *Cell) getAttribute(_ *Interpreter, name string) (Value, error) {
+	if name == "cell_contents" && c.content != nil {
+		return c.content, nil
+	}
+	return nil, unsupported(reasonAttribute, "cell.%s", name)
+}

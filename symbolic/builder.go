@@ -1,0 +1,300 @@
+package symbolic
+
+import (
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+)
+
+// slot is a local variable of a code object under construction; its index is known when the code is finished.
+type slot struct {
+	name     string
+	kind     byte
+	original int // index in the base code's localsplus, -1 for new ones
+	used     bool
+}
+
+// builder writes one code object: new instructions, and a copy of a base code's own.
+type builder struct {
+	base       *bytecode.Code
+	info       *codeInfo
+	consts     []bytecode.Object
+	names      []string
+	output     []*bytecode.Instruction
+	slots      map[*bytecode.Instruction]*slot
+	parameters []*slot
+	locals     []*slot // of the base code, by localsplus index
+	temporary  []*slot
+	handlers   []bytecode.Handler
+	clones     map[*bytecode.Instruction]*bytecode.Instruction
+	position   bytecode.Position
+	name       string
+}
+
+// continuationFile marks code that belongs to no user's file.
+const continuationFile = "<fusee>"
+
+func newBuilder(base *bytecode.Code, info *codeInfo) *builder {
+	b := &builder{base: base, info: info, slots: map[*bytecode.Instruction]*slot{}, clones: map[*bytecode.Instruction]*bytecode.Instruction{},
+		position: bytecode.Position{Line: -1, EndLine: -1, Column: -1, EndColumn: -1}}
+	if base == nil {
+		return b
+	}
+	b.consts = append(b.consts, base.Consts...)
+	b.names = append(b.names, base.Names...)
+	b.name = base.Name
+	for k, name := range base.LocalsPlusNames {
+		b.locals = append(b.locals, &slot{name: name, kind: base.LocalsPlusKinds[k], original: k})
+	}
+	return b
+}
+
+// parameter adds a positional parameter.
+func (b *builder) parameter(name string) *slot {
+	s := &slot{name: name, kind: bytecode.KindLocal, original: -1, used: true}
+	b.parameters = append(b.parameters, s)
+	return s
+}
+
+// adopt makes one of the base code's variables the next parameter.
+func (b *builder) adopt(index int) *slot {
+	s := b.locals[index]
+	s.used = true
+	b.parameters = append(b.parameters, s)
+	return s
+}
+
+func (b *builder) temp() *slot {
+	s := &slot{name: "." + integerText(len(b.temporary)), kind: bytecode.KindLocal, original: -1, used: true}
+	b.temporary = append(b.temporary, s)
+	return s
+}
+
+func (b *builder) emit(op bytecode.Opcode, arg int) *bytecode.Instruction {
+	i := &bytecode.Instruction{Opcode: op, Arg: arg, Offset: -1, Position: b.position}
+	b.output = append(b.output, i)
+	return i
+}
+
+func (b *builder) emitName(op bytecode.Opcode, name string) {
+	for k, known := range b.names {
+		if known == name {
+			b.emit(op, k)
+			return
+		}
+	}
+	b.names = append(b.names, name)
+	b.emit(op, len(b.names)-1)
+}
+
+func (b *builder) loadConst(object bytecode.Object) {
+	b.consts = append(b.consts, object)
+	b.emit(bytecode.LoadConst, len(b.consts)-1)
+}
+
+func (b *builder) placeholder(kind string, value bytecode.Object) {
+	b.loadConst(bytecode.Tuple{"$fusee", kind, value})
+}
+
+func (b *builder) loadSlot(s *slot) {
+	s.used = true
+	b.slots[b.emit(bytecode.LoadFast, 0)] = s
+}
+
+func (b *builder) storeSlot(s *slot) {
+	s.used = true
+	b.slots[b.emit(bytecode.StoreFast, 0)] = s
+}
+
+// call emits a call of the callable and arguments on the stack, under which a NULL lies.
+func (b *builder) call(arguments int) {
+	b.emit(bytecode.Precall, arguments)
+	b.emit(bytecode.Call, arguments)
+}
+
+// usesLocal tells opcodes whose argument is a localsplus index.
+func usesLocal(op bytecode.Opcode) bool {
+	switch op {
+	case bytecode.LoadFast, bytecode.StoreFast, bytecode.DeleteFast, bytecode.LoadClosure, bytecode.MakeCell, bytecode.LoadDeref, bytecode.StoreDeref,
+		bytecode.DeleteDeref, bytecode.LoadClassderef:
+		return true
+	}
+	return false
+}
+
+// cloneBase appends a copy of the base code. replace may write something else in the place of an instruction; the code before it
+// keeps its handlers.
+func (b *builder) cloneBase(replace func(original *bytecode.Instruction) bool) {
+	starts := make([]*bytecode.Instruction, 0, len(b.info.listing.Instructions))
+	for _, original := range b.info.listing.Instructions {
+		before := len(b.output)
+		b.position = original.Position
+		if !replace(original) {
+			b.cloneOne(original)
+		}
+		if len(b.output) == before {
+			b.emit(bytecode.Nop, 0)
+		}
+		b.clones[original] = b.output[before]
+		starts = append(starts, b.output[before])
+	}
+	for original, clone := range b.clones {
+		if original.Jump != nil && clone.Opcode == original.Opcode {
+			clone.Jump = b.clones[original.Jump]
+		}
+	}
+	_ = starts
+	for _, handler := range b.info.listing.Handlers {
+		copied := bytecode.Handler{Start: b.clones[handler.Start], Target: b.clones[handler.Target], Depth: handler.Depth, PushLasti: handler.PushLasti}
+		if handler.End != nil {
+			copied.End = b.clones[handler.End]
+		}
+		b.handlers = append(b.handlers, copied)
+	}
+}
+
+func (b *builder) cloneOne(original *bytecode.Instruction) *bytecode.Instruction {
+	switch original.Opcode {
+	case bytecode.CopyFreeVars, bytecode.MakeCell, bytecode.Resume:
+		return b.emit(bytecode.Nop, 0) // the prologue has done this
+	}
+	clone := b.emit(original.Opcode, original.Arg)
+	if usesLocal(original.Opcode) {
+		b.slots[clone] = b.locals[original.Arg]
+		b.locals[original.Arg].used = true
+	}
+	return clone
+}
+
+// finish lays out the variables and assembles the code object.
+func (b *builder) finish() (*bytecode.Code, error) {
+	b.prune()
+	order, kinds := b.layout()
+	index := map[*slot]int{}
+	names := make([]string, len(order))
+	for k, s := range order {
+		index[s] = k
+		names[k] = s.name
+	}
+	for _, i := range b.output {
+		if s := b.slots[i]; s != nil {
+			i.Arg = index[s]
+		}
+	}
+	code := &bytecode.Code{ArgCount: len(b.parameters), Flags: bytecode.FlagOptimized | bytecode.FlagNewLocals, Consts: b.consts, Names: b.names,
+		LocalsPlusNames: names, LocalsPlusKinds: kinds, FileName: continuationFile, Name: b.name, QualName: b.name, FirstLine: 1}
+	if b.base != nil {
+		code.FileName, code.Name, code.QualName, code.FirstLine = b.base.FileName, b.base.Name, b.base.QualName, b.base.FirstLine
+		code.Flags |= b.base.Flags & bytecode.FlagNested
+	}
+	listing := &bytecode.Listing{Code: code, Instructions: b.output, Handlers: b.handlers}
+	assembled, err := listing.Assemble()
+	if err != nil {
+		b.dump()
+	}
+	return assembled, errors.Wrapf(err, "rewriting %s", code.QualName)
+}
+
+// layout orders variables as CPython does: parameters, locals, cells, free variables.
+func (b *builder) layout() ([]*slot, []byte) {
+	placed := map[*slot]bool{}
+	var order []*slot
+	add := func(s *slot) {
+		if !placed[s] {
+			placed[s] = true
+			order = append(order, s)
+		}
+	}
+	for _, s := range b.parameters {
+		add(s)
+	}
+	for _, kind := range []byte{bytecode.KindLocal, 0, bytecode.KindCell, bytecode.KindFree} {
+		if kind == 0 {
+			for _, s := range b.temporary {
+				add(s)
+			}
+			continue
+		}
+		for _, s := range b.locals {
+			if s.kind&kind != 0 {
+				add(s)
+			}
+		}
+	}
+	kinds := make([]byte, len(order))
+	for k, s := range order {
+		kinds[k] = s.kind
+	}
+	return order, kinds
+}
+
+// prune drops instructions that nothing reaches, so that code rewritten at the same place is the same code.
+func (b *builder) prune() {
+	position := map[*bytecode.Instruction]int{}
+	for k, i := range b.output {
+		position[i] = k
+	}
+	reached := make([]bool, len(b.output))
+	work := []int{0}
+	visit := func(k int) {
+		if k < len(reached) && !reached[k] {
+			reached[k] = true
+			work = append(work, k)
+		}
+	}
+	reached[0] = true
+	for len(work) > 0 {
+		k := work[len(work)-1]
+		work = work[:len(work)-1]
+		i := b.output[k]
+		if i.Jump != nil {
+			visit(position[i.Jump])
+		}
+		if !endsFlow(i.Opcode) {
+			visit(k + 1)
+		}
+		for _, handler := range b.handlers {
+			if k >= position[handler.Start] && (handler.End == nil || k < position[handler.End]) {
+				visit(position[handler.Target])
+			}
+		}
+	}
+	b.keep(reached, position)
+}
+
+func endsFlow(op bytecode.Opcode) bool {
+	switch op {
+	case bytecode.JumpForward, bytecode.JumpBackward, bytecode.JumpBackwardNoInterrupt, bytecode.ReturnValue, bytecode.RaiseVarargs, bytecode.Reraise:
+		return true
+	}
+	return false
+}
+
+func (b *builder) keep(reached []bool, position map[*bytecode.Instruction]int) {
+	following := make([]*bytecode.Instruction, len(b.output)+1)
+	var kept []*bytecode.Instruction
+	for k := len(b.output) - 1; k >= 0; k-- {
+		following[k] = following[k+1]
+		if reached[k] {
+			following[k] = b.output[k]
+		}
+	}
+	for k, i := range b.output {
+		if reached[k] {
+			kept = append(kept, i)
+		}
+	}
+	var handlers []bytecode.Handler
+	for _, handler := range b.handlers {
+		start := following[position[handler.Start]]
+		end := following[len(b.output)]
+		if handler.End != nil {
+			end = following[position[handler.End]]
+		}
+		if start == nil || start == end || !reached[position[handler.Target]] {
+			continue
+		}
+		handlers = append(handlers, bytecode.Handler{Start: start, End: end, Target: handler.Target, Depth: handler.Depth, PushLasti: handler.PushLasti})
+	}
+	b.output, b.handlers = kept, handlers
+}

@@ -1,0 +1,786 @@
+package symbolic
+
+import (
+	"strings"
+
+	"fusee/bytecode"
+)
+
+// call of a function written in C: torch operations are captured, some functions are modelled here, pure ones over constants
+// run in the host, and everything else is a graph break.
+func (b *Builtin) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if b.self != nil {
+		return in.callMethod(b, arguments)
+	}
+	if b.flavor == "method" || b.flavor == "wrapper" {
+		return in.callUnbound(b, arguments)
+	}
+	if isTorchName(b.name) {
+		return in.callTorchName(b.name, arguments)
+	}
+	value, handled, err := in.builtinFunction(b.name, arguments)
+	if handled || err != nil {
+		return value, err
+	}
+	return in.evaluateCall(b, arguments)
+}
+
+// callUnbound is list.append(items, x): the first argument is the receiver.
+func (in *Interpreter) callUnbound(b *Builtin, arguments Arguments) (Value, error) {
+	if len(arguments.Positional) == 0 {
+		return nil, unsupported(reasonBuiltinCall, "%s without a receiver", b.name)
+	}
+	if isTorchName(b.name) {
+		return in.callTorchName(b.name, arguments)
+	}
+	self, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, err
+	}
+	bound := &Builtin{name: b.name, self: self}
+	return in.callMethod(bound, Arguments{arguments.Positional[1:], arguments.Keywords})
+}
+
+// callMethod runs a bound method of a builtin type.
+func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error) {
+	self, err := in.real(b.self)
+	if err != nil {
+		return nil, err
+	}
+	if isTorchName(b.name) {
+		return in.callTorchName(b.name, Arguments{append([]Value{self}, arguments.Positional...), arguments.Keywords})
+	}
+	method := shortName(b.name)
+	var value Value
+	handled := false
+	switch v := self.(type) {
+	case *List:
+		value, handled, err = in.listMethod(v, method, arguments)
+	case *Dict:
+		value, handled, err = in.dictMethod(v, method, arguments)
+	case *Set:
+		value, handled, err = in.setMethod(v, method, arguments)
+	case *Tuple:
+		value, handled, err = in.tupleMethod(v, method, arguments)
+	case *Generator:
+		return v.callMethod(in, method, arguments)
+	case *Constant:
+		value, handled, err = in.constantMethod(v, method, arguments)
+	case *Instance:
+		value, handled, err = in.objectMethod(v, b.name, arguments)
+	case *superValue:
+		value, handled, err = in.objectMethod(v.self, b.name, arguments)
+	case *fieldsDict:
+		value, handled, err = in.fieldsMethod(v, method, arguments)
+	case *Function:
+		if method == "__get__" && len(arguments.Positional) > 0 {
+			return &Method{self: arguments.Positional[0], function: v}, nil
+		}
+	}
+	if handled || err != nil {
+		return value, err
+	}
+	if value, handled, err = in.protocolMethod(self, method, arguments); handled || err != nil {
+		return value, err
+	}
+	return in.evaluateCall(&Builtin{name: b.name, object: b.object, self: self}, arguments)
+}
+
+// protocolMethod runs a special method called by name on a builtin value.
+func (in *Interpreter) protocolMethod(self Value, method string, arguments Arguments) (Value, bool, error) {
+	for _, row := range binaryOperators[:13] {
+		if row.method == method && len(arguments.Positional) == 1 {
+			value, err := in.binary(row, self, arguments.Positional[0])
+			return value, true, err
+		}
+	}
+	if _, isInstance := self.(*Instance); !isInstance {
+		for _, row := range comparisons {
+			if row.method == method && len(arguments.Positional) == 1 {
+				value, err := in.compare(row, self, arguments.Positional[0])
+				return value, true, err
+			}
+		}
+	}
+	switch method {
+	case "__len__":
+		n, err := in.length(self)
+		return integer(int64(n)), true, err
+	case "__iter__":
+		value, err := in.iterate(self)
+		return value, true, err
+	case "__next__":
+		value, err := in.advance(self)
+		if err == nil && value == nil {
+			err = in.raiseStop(nil)
+		}
+		return value, true, err
+	case "__contains__":
+		found, err := in.contains(self, arguments.Positional[0])
+		return boolean(found), true, err
+	case "__getitem__":
+		value, err := in.getItem(self, arguments.Positional[0])
+		return value, true, err
+	case "__setitem__":
+		if len(arguments.Positional) == 2 {
+			return none(), true, in.setItem(self, arguments.Positional[0], arguments.Positional[1])
+		}
+	case "__delitem__":
+		return none(), true, in.setItem(self, arguments.Positional[0], nil)
+	}
+	return nil, false, nil
+}
+
+// evaluateCall runs a pure C function in the host when every argument is a constant.
+func (in *Interpreter) evaluateCall(b *Builtin, arguments Arguments) (Value, error) {
+	if !pureFunction(b.name) {
+		return nil, unsupported(reasonBuiltinCall, "%s", b.name)
+	}
+	var callee bytecode.Object = nameWire(b.name)
+	positional := arguments.Positional
+	if b.self != nil {
+		positional = append([]Value{b.self}, positional...)
+		if _, isInstance := b.self.(*Instance); isInstance {
+			return nil, unsupported(reasonBuiltinCall, "%s", b.name)
+		}
+	} else if b.object != nil {
+		callee = int64(b.object.id)
+	}
+	wired := make([]bytecode.Object, len(positional))
+	for i, argument := range positional {
+		wire, ok := in.wire(argument)
+		if !ok {
+			return nil, unsupported(reasonBuiltinCall, "%s", b.name)
+		}
+		wired[i] = wire
+	}
+	var keywords []bytecode.Object
+	for _, keyword := range arguments.Keywords {
+		wire, ok := in.wire(keyword.Value)
+		if !ok {
+			return nil, unsupported(reasonBuiltinCall, "%s", b.name)
+		}
+		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
+	}
+	outcome, err := in.session.Evaluate(callee, wired, keywords)
+	if err != nil {
+		return nil, err
+	}
+	return in.outcomeValue(outcome)
+}
+
+// pureFunction tells C functions whose result depends on their arguments alone and that change nothing.
+func pureFunction(name string) bool {
+	for _, prefix := range []string{"math.", "cmath.", "operator.", "_operator.", "str.", "int.", "float.", "complex.", "bytes.", "tuple.", "frozenset.", "range.", "slice.", "bool.", "torch.Size.", "numbers."} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch name {
+	case "builtins.abs", "builtins.ascii", "builtins.bin", "builtins.chr", "builtins.divmod", "builtins.format", "builtins.hex", "builtins.len", "builtins.max", "builtins.min",
+		"builtins.oct", "builtins.ord", "builtins.pow", "builtins.repr", "builtins.round", "builtins.sorted", "builtins.sum", "builtins.any", "builtins.all",
+		"torch.result_type", "torch.promote_types", "torch.can_cast", "torch._C._get_privateuse1_backend_name":
+		return true
+	}
+	return false
+}
+
+func (in *Interpreter) single(arguments Arguments) (Value, bool) {
+	if len(arguments.Positional) != 1 || len(arguments.Keywords) > 0 {
+		return nil, false
+	}
+	return arguments.Positional[0], true
+}
+
+// builtinFunction models the functions of the modules builtins, operator and a few more.
+func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value, bool, error) {
+	if row, ok := strings.CutPrefix(strings.TrimPrefix(name, "_"), "operator."); ok {
+		return in.operatorFunction(row, arguments)
+	}
+	switch name {
+	case "builtins.isinstance":
+		return in.isInstanceCall(arguments)
+	case "builtins.issubclass":
+		return in.isSubclassCall(arguments)
+	case "builtins.getattr":
+		return in.getattrCall(arguments)
+	case "builtins.hasattr":
+		return in.hasattrCall(arguments)
+	case "builtins.setattr", "builtins.delattr":
+		return in.setattrCall(arguments)
+	case "builtins.print":
+		return nil, true, unsupported(reasonOutput, "")
+	case "builtins.callable":
+		if value, ok := in.single(arguments); ok {
+			return in.callableCall(value)
+		}
+	case "builtins.iter":
+		if value, ok := in.single(arguments); ok {
+			iterator, err := in.iterate(value)
+			return iterator, true, err
+		}
+	case "builtins.next":
+		return in.nextCall(arguments)
+	case "builtins.any", "builtins.all":
+		return in.anyAll(name == "builtins.any", arguments)
+	case "builtins.sum":
+		return in.sumCall(arguments)
+	case "builtins.sorted":
+		return in.sortedCall(arguments)
+	case "builtins.min", "builtins.max":
+		return in.extremeCall(name == "builtins.max", arguments)
+	case "builtins.id", "builtins.hash":
+		return nil, true, unsupported(reasonBuiltinCall, "%s", name)
+	}
+	return in.builtinFunctionOfOne(name, arguments)
+}
+
+// builtinFunctionOfOne models functions of exactly one positional argument.
+func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (Value, bool, error) {
+	argument, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	switch name {
+	case "builtins.len":
+		n, err := in.length(argument)
+		return integer(int64(n)), true, err
+	case "builtins.abs":
+		value, err := in.unaryNamed([2]string{"abs", "__abs__"}, argument)
+		return value, true, err
+	case "builtins.vars":
+		value, err := in.getAttribute(argument, "__dict__")
+		return value, true, err
+	case "builtins.repr", "builtins.ascii":
+		real, err := in.real(argument)
+		if err != nil {
+			return nil, true, err
+		}
+		if instance, ok := real.(*Instance); ok && name == "builtins.repr" {
+			return in.textMethod(instance, "__repr__")
+		}
+	}
+	return nil, false, nil
+}
+
+// operatorFunction models the functions of the module operator that take any objects.
+func (in *Interpreter) operatorFunction(name string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	switch len(values) {
+	case 1:
+		for _, names := range [][2]string{{"neg", "__neg__"}, {"pos", "__pos__"}, {"invert", "__invert__"}, {"abs", "__abs__"}} {
+			if names[0] == name {
+				value, err := in.unaryNamed(names, values[0])
+				return value, true, err
+			}
+		}
+		if name == "not_" || name == "truth" {
+			truth, err := in.truth(values[0])
+			return boolean(truth == (name == "truth")), true, err
+		}
+		if name == "index" {
+			value, err := in.indexValue(values[0])
+			return value, true, err
+		}
+	case 2:
+		return in.operatorOfTwo(name, values[0], values[1])
+	case 3:
+		if name == "setitem" {
+			return none(), true, in.setItem(values[0], values[1], values[2])
+		}
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) operatorOfTwo(name string, left, right Value) (Value, bool, error) {
+	for _, row := range binaryOperators {
+		if row.inplace == nil && row.function == name || row.inplace != nil && row.inplace.function == name {
+			value, err := in.binary(row, left, right)
+			return value, true, err
+		}
+	}
+	for _, row := range comparisons {
+		if row.function == name {
+			value, err := in.compare(row, left, right)
+			return value, true, err
+		}
+	}
+	switch name {
+	case "getitem":
+		value, err := in.getItem(left, right)
+		return value, true, err
+	case "contains":
+		found, err := in.contains(left, right)
+		return boolean(found), true, err
+	case "is_", "is_not":
+		same, err := in.identical(left, right)
+		return boolean(same == (name == "is_")), true, err
+	case "delitem":
+		return none(), true, in.setItem(left, right, nil)
+	}
+	return nil, false, nil
+}
+
+// indexValue is operator.index: an exact int from an int-like.
+func (in *Interpreter) indexValue(value Value) (Value, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := constantInt(value); ok {
+		return integer(n), nil
+	}
+	if instance, ok := value.(*Instance); ok {
+		if instance.base != nil {
+			return in.indexValue(instance.base)
+		}
+		if method, err := in.specialMethod(instance.class, "__index__", instance); err != nil || method != nil {
+			if err != nil {
+				return nil, err
+			}
+			return in.call(method, Arguments{})
+		}
+	}
+	if constant, ok := value.(*Constant); ok && constantTypeName(constant.Value) == "int" {
+		return constant, nil
+	}
+	if isTensor(value) {
+		return nil, unsupported(reasonTensorValue, "index")
+	}
+	return nil, in.raise("TypeError", "'"+shortName(value.typeName())+"' object cannot be interpreted as an integer")
+}
+
+func (in *Interpreter) isInstanceCall(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 2 {
+		return nil, false, nil
+	}
+	subject, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, true, err
+	}
+	result, err := in.isInstanceOfAny(subject, arguments.Positional[1])
+	return boolean(result), true, err
+}
+
+func (in *Interpreter) isInstanceOfAny(subject, classes Value) (bool, error) {
+	classes, err := in.real(classes)
+	if err != nil {
+		return false, err
+	}
+	switch c := classes.(type) {
+	case *Tuple:
+		for _, item := range c.items {
+			if found, err := in.isInstanceOfAny(subject, item); found || err != nil {
+				return found, err
+			}
+		}
+		return false, nil
+	case *Class:
+		return in.isInstance(subject, c)
+	}
+	return false, unsupported(reasonBuiltinCall, "isinstance with %s", classes.typeName())
+}
+
+// isInstance decides from types alone; metaclasses with __instancecheck__ answer only for the classes that are known to keep type's rule.
+func (in *Interpreter) isInstance(subject Value, class *Class) (bool, error) {
+	actual, err := in.classOf(subject)
+	if err != nil {
+		return false, err
+	}
+	if actual.inherits(class) {
+		return true, nil
+	}
+	if actual.id == 0 && len(actual.baseNames) <= 2 && actual.name != "object" {
+		if actual, err = in.knownBases(actual); err != nil {
+			return false, err
+		}
+		if actual.inherits(class) {
+			return true, nil
+		}
+	}
+	return in.virtualInstance(subject, actual, class)
+}
+
+// knownBases gives a builtin class its bases.
+func (in *Interpreter) knownBases(class *Class) (*Class, error) {
+	switch class.name {
+	case "bool":
+		return &Class{name: "bool", baseNames: []string{"bool", "int", "object"}}, nil
+	case "torch.nn.parameter.Parameter", "torch.Tensor", "torch.Size":
+		return &Class{name: class.name, baseNames: []string{class.name, "torch.Tensor", "torch._C.TensorBase", "tuple", "object"}[:4]}, nil
+	}
+	return class, nil
+}
+
+// virtualInstance asks abstract base classes, which may accept classes that do not derive from them.
+func (in *Interpreter) virtualInstance(subject Value, actual, class *Class) (bool, error) {
+	if class.id == 0 {
+		return false, nil
+	}
+	meta, err := in.metaclassOf(class)
+	if err != nil {
+		return false, err
+	}
+	switch meta.name {
+	case "type", "enum.EnumType", "enum.EnumMeta":
+		return false, nil
+	case "torch._C._TensorMeta", "torch.nn.parameter._ParameterMeta", "torch._tensor._TensorMeta", "torch._C._TensorBaseMeta":
+		return in.tensorInstance(subject, class)
+	case "torch.nn.parameter._BufferMeta":
+		return false, nil
+	}
+	if actual.id == 0 {
+		if actual, err = in.namedClass(actual.name); err != nil {
+			return false, err
+		}
+	}
+	outcome, err := in.session.Evaluate(nameWire("builtins.issubclass"), []bytecode.Object{int64(actual.id), int64(class.id)}, nil)
+	if err != nil {
+		return false, err
+	}
+	value, err := in.outcomeValue(outcome)
+	if err != nil {
+		return false, err
+	}
+	return in.truth(value)
+}
+
+// tensorInstance is the rule of torch's tensor metaclasses: a Parameter is a tensor with the parameter flag.
+func (in *Interpreter) tensorInstance(subject Value, class *Class) (bool, error) {
+	tensor, ok := subject.(*Tensor)
+	if !ok {
+		return false, nil
+	}
+	switch class.name {
+	case "torch.Tensor":
+		return true, nil
+	case "torch.nn.parameter.Parameter":
+		return tensorTypeName(tensor) == class.name, nil
+	}
+	return false, nil
+}
+
+func (in *Interpreter) isSubclassCall(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 2 {
+		return nil, false, nil
+	}
+	values, err := in.realAll(arguments.Positional)
+	if err != nil {
+		return nil, true, err
+	}
+	class, ok := values[0].(*Class)
+	if !ok {
+		return nil, false, nil
+	}
+	candidates := []Value{values[1]}
+	if tuple, isTuple := values[1].(*Tuple); isTuple {
+		candidates = tuple.items
+	}
+	for _, candidate := range candidates {
+		candidate, err := in.real(candidate)
+		if err != nil {
+			return nil, true, err
+		}
+		base, ok := candidate.(*Class)
+		if !ok {
+			return nil, false, nil
+		}
+		if class.inherits(base) {
+			return boolean(true), true, nil
+		}
+		if meta, err := in.metaclassOf(base); err != nil || meta.name != "type" {
+			return nil, true, unsupported(reasonBuiltinCall, "issubclass with %s", base.name)
+		}
+	}
+	return boolean(false), true, nil
+}
+
+func (in *Interpreter) getattrCall(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) < 2 {
+		return nil, false, nil
+	}
+	key, err := in.real(arguments.Positional[1])
+	if err != nil {
+		return nil, true, err
+	}
+	name, ok := stringOf(key)
+	if !ok {
+		return nil, true, in.raise("TypeError", "attribute name must be string, not '"+shortName(key.typeName())+"'")
+	}
+	if len(arguments.Positional) == 2 {
+		value, err := in.getAttribute(arguments.Positional[0], name)
+		return value, true, err
+	}
+	in.tail = nil
+	value, err := in.optionalAttribute(arguments.Positional[0], name)
+	if err == nil && value == nil {
+		value = arguments.Positional[2]
+	}
+	return value, true, err
+}
+
+func (in *Interpreter) hasattrCall(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 2 {
+		return nil, false, nil
+	}
+	key, err := in.real(arguments.Positional[1])
+	if err != nil {
+		return nil, true, err
+	}
+	name, _ := stringOf(key)
+	in.tail = nil
+	value, err := in.optionalAttribute(arguments.Positional[0], name)
+	return boolean(value != nil), true, err
+}
+
+func (in *Interpreter) setattrCall(arguments Arguments) (Value, bool, error) {
+	key, err := in.real(arguments.Positional[1])
+	if err != nil {
+		return nil, true, err
+	}
+	name, ok := stringOf(key)
+	if !ok {
+		return nil, true, in.raise("TypeError", "attribute name must be string, not '"+shortName(key.typeName())+"'")
+	}
+	in.tail = nil
+	var value Value
+	if len(arguments.Positional) > 2 {
+		value = arguments.Positional[2]
+	}
+	return none(), true, in.setAttribute(arguments.Positional[0], name, value)
+}
+
+func (in *Interpreter) callableCall(value Value) (Value, bool, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, true, err
+	}
+	if instance, ok := value.(*Instance); ok {
+		hook, _, err := in.classLookup(instance.class, "__call__")
+		return boolean(hook != nil), true, err
+	}
+	if _, opaque := value.(*Opaque); opaque {
+		return nil, true, unsupported(reasonOpaqueCall, "callable of %s", value.typeName())
+	}
+	_, ok := value.(callable)
+	return boolean(ok), true, nil
+}
+
+func (in *Interpreter) nextCall(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) == 0 {
+		return nil, false, nil
+	}
+	iterator, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, true, err
+	}
+	item, err := in.advance(iterator)
+	if err != nil || item != nil {
+		return item, true, err
+	}
+	if len(arguments.Positional) > 1 {
+		return arguments.Positional[1], true, nil
+	}
+	if generator, ok := iterator.(*Generator); ok {
+		return nil, true, in.raiseStop(generator.returned)
+	}
+	return nil, true, in.raiseStop(nil)
+}
+
+func (in *Interpreter) anyAll(isAny bool, arguments Arguments) (Value, bool, error) {
+	argument, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	iterator, err := in.iterate(argument)
+	if err != nil {
+		return nil, true, err
+	}
+	for {
+		item, err := in.advance(iterator)
+		if err != nil || item == nil {
+			return boolean(!isAny), true, err
+		}
+		truth, err := in.truth(item)
+		if err != nil || truth == isAny {
+			return boolean(isAny), true, err
+		}
+	}
+}
+
+func (in *Interpreter) sumCall(arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	for _, keyword := range arguments.Keywords {
+		if keyword.Name == "start" && len(values) == 1 {
+			values = append(append([]Value{}, values...), keyword.Value)
+		}
+	}
+	if len(values) == 0 || len(values) > 2 {
+		return nil, false, nil
+	}
+	items, err := in.iterableItems(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	var total Value = integer(0)
+	if len(values) == 2 {
+		total = values[1]
+	}
+	for _, item := range items {
+		if total, err = in.binary(binaryOperators[0], total, item); err != nil {
+			return nil, true, err
+		}
+	}
+	return total, true, nil
+}
+
+// extremeCall is min and max: the first of equal items wins.
+func (in *Interpreter) extremeCall(largest bool, arguments Arguments) (Value, bool, error) {
+	items := arguments.Positional
+	if len(items) == 1 {
+		var err error
+		if items, err = in.iterableItems(items[0]); err != nil {
+			return nil, true, err
+		}
+	}
+	var key, fallback Value
+	for _, keyword := range arguments.Keywords {
+		if keyword.Name == "key" {
+			key = keyword.Value
+		} else {
+			fallback = keyword.Value
+		}
+	}
+	if len(items) == 0 {
+		if fallback != nil {
+			return fallback, true, nil
+		}
+		name := "min"
+		if largest {
+			name = "max"
+		}
+		return nil, true, in.raise("ValueError", name+"() arg is an empty sequence")
+	}
+	row := comparisons[0]
+	if largest {
+		row = comparisons[4]
+	}
+	var best, bestRank Value
+	for _, item := range items {
+		rank, err := in.rank(key, item)
+		if err != nil {
+			return nil, true, err
+		}
+		if best == nil {
+			best, bestRank = item, rank
+			continue
+		}
+		better, err := in.compare(row, rank, bestRank)
+		if err != nil {
+			return nil, true, err
+		}
+		truth, err := in.truth(better)
+		if err != nil {
+			return nil, true, err
+		}
+		if truth {
+			best, bestRank = item, rank
+		}
+	}
+	return best, true, nil
+}
+
+func (in *Interpreter) rank(key, item Value) (Value, error) {
+	if key == nil || isNone(key) {
+		return item, nil
+	}
+	return in.call(key, Arguments{Positional: []Value{item}})
+}
+
+func (in *Interpreter) sortedCall(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 1 {
+		return nil, false, nil
+	}
+	items, err := in.iterableItems(arguments.Positional[0])
+	if err != nil {
+		return nil, true, err
+	}
+	sorted, err := in.sortItems(items, arguments.Keywords)
+	return newList(sorted), true, err
+}
+
+// sortItems is a stable insertion by binary search: it compares with < only, as CPython does.
+func (in *Interpreter) sortItems(items []Value, keywords []KeywordArgument) ([]Value, error) {
+	var key Value
+	reverse := false
+	for _, keyword := range keywords {
+		var err error
+		if keyword.Name == "key" {
+			key, err = in.real(keyword.Value)
+		} else {
+			reverse, err = in.truth(keyword.Value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if reverse {
+		items = reversedValues(items)
+	}
+	var sorted, ranks []Value
+	for _, item := range items {
+		rank, err := in.rank(key, item)
+		if err != nil {
+			return nil, err
+		}
+		position, err := in.insertionPoint(ranks, rank)
+		if err != nil {
+			return nil, err
+		}
+		sorted = insertValue(sorted, position, item)
+		ranks = insertValue(ranks, position, rank)
+	}
+	if reverse {
+		sorted = reversedValues(sorted)
+	}
+	if sorted == nil {
+		sorted = []Value{}
+	}
+	return sorted, nil
+}
+
+func (in *Interpreter) insertionPoint(ranks []Value, rank Value) (int, error) {
+	low, high := 0, len(ranks)
+	for low < high {
+		middle := (low + high) / 2
+		less, err := in.compare(comparisons[0], rank, ranks[middle])
+		if err != nil {
+			return 0, err
+		}
+		truth, err := in.truth(less)
+		if err != nil {
+			return 0, err
+		}
+		if truth {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low, nil
+}
+
+func insertValue(values []Value, position int, value Value) []Value {
+	values = append(values, nil)
+	copy(values[position+1:], values[position:])
+	values[position] = value
+	return values
+}
+
+func reversedValues(values []Value) []Value {
+	reversed := make([]Value, len(values))
+	for i, value := range values {
+		reversed[len(values)-1-i] = value
+	}
+	return reversed
+}

@@ -1,0 +1,575 @@
+package symbolic
+
+import (
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+// constructBuiltin models calls of builtin classes.
+func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	switch c.name {
+	case "list", "tuple", "set", "frozenset":
+		return in.constructSequence(c.name, arguments)
+	case "dict", "collections.OrderedDict":
+		return in.constructDict(c, arguments)
+	case "collections.defaultdict":
+		return in.constructDefaultDict(c, arguments)
+	case "range":
+		return in.constructRange(values)
+	case "slice":
+		return in.constructSlice(values)
+	case "bool":
+		if value, ok := in.single(arguments); ok {
+			truth, err := in.truth(value)
+			return boolean(truth), true, err
+		}
+		return boolean(false), len(values) == 0, nil
+	case "type":
+		if value, ok := in.single(arguments); ok {
+			class, err := in.classOf(value)
+			return class, true, err
+		}
+	case "super":
+		return in.constructSuper(values)
+	case "object":
+		return &Instance{class: c, fields: newFieldTable(false)}, len(values) == 0, nil
+	case "enumerate", "zip", "map", "filter", "reversed":
+		return in.constructIterator(c.name, arguments)
+	case "str":
+		if value, ok := in.single(arguments); ok {
+			s, err := in.stringify(value)
+			return s, true, err
+		}
+		return in.evaluateClass(c, arguments)
+	case "int", "float", "complex", "bytes":
+		return in.constructNumber(c, arguments)
+	case "torch.Size":
+		if value, ok := in.single(arguments); ok {
+			items, err := in.iterableItems(value)
+			return &Tuple{items: items, class: sizeType()}, true, err
+		}
+		return &Tuple{class: sizeType()}, true, nil
+	case "torch.device", "torch.finfo", "torch.iinfo":
+		return in.evaluateClass(c, arguments)
+	case "functools.partial":
+		return in.constructPartial(values, arguments.Keywords)
+	}
+	return nil, false, nil
+}
+
+func sizeType() *Class {
+	return &Class{name: "torch.Size", baseNames: []string{"torch.Size", "tuple", "object"}}
+}
+
+func (in *Interpreter) constructSequence(kind string, arguments Arguments) (Value, bool, error) {
+	items := []Value{}
+	if len(arguments.Positional) > 1 || len(arguments.Keywords) > 0 {
+		return nil, true, in.raise("TypeError", kind+" expected at most 1 argument, got "+integerText(len(arguments.Positional)))
+	}
+	if len(arguments.Positional) == 1 {
+		if constant, err := in.real(arguments.Positional[0]); err == nil && kind == "tuple" {
+			if t, ok := constant.(*Tuple); ok && t.class == nil {
+				return t, true, nil
+			}
+		}
+		found, err := in.iterableItems(arguments.Positional[0])
+		if err != nil {
+			return nil, true, err
+		}
+		items = append(items, found...)
+	}
+	switch kind {
+	case "list":
+		return newList(items), true, nil
+	case "tuple":
+		return &Tuple{items: items}, true, nil
+	}
+	value, err := in.newSet(items, kind == "frozenset")
+	return value, true, err
+}
+
+func integerText(n int) string {
+	value := integer(int64(n))
+	digits := ""
+	for k := value.Value.(int64); k > 0 || digits == ""; k /= 10 {
+		digits = string(rune('0'+k%10)) + digits
+	}
+	return digits
+}
+
+func (in *Interpreter) constructDict(c *Class, arguments Arguments) (Value, bool, error) {
+	dict := newDict()
+	if c.name != "dict" {
+		dict.class = c
+	}
+	_, _, err := in.dictUpdateMethod(dict, arguments)
+	return dict, true, err
+}
+
+func (in *Interpreter) constructDefaultDict(c *Class, arguments Arguments) (Value, bool, error) {
+	dict := newDict()
+	dict.class, dict.factory = c, none()
+	if len(arguments.Positional) > 0 {
+		dict.factory = arguments.Positional[0]
+		arguments.Positional = arguments.Positional[1:]
+	}
+	_, _, err := in.dictUpdateMethod(dict, arguments)
+	return dict, true, err
+}
+
+func (in *Interpreter) constructRange(values []Value) (Value, bool, error) {
+	bounds := []int64{0, 0, 1}
+	for k, value := range values {
+		n, err := in.intArgument(value)
+		if err != nil {
+			return nil, true, err
+		}
+		if k < 3 {
+			bounds[k] = n
+		}
+	}
+	switch len(values) {
+	case 1:
+		return &Range{0, bounds[0], 1}, true, nil
+	case 2, 3:
+		if bounds[2] == 0 {
+			return nil, true, in.raise("ValueError", "range() arg 3 must not be zero")
+		}
+		return &Range{bounds[0], bounds[1], bounds[2]}, true, nil
+	}
+	return nil, true, unsupported(reasonBuiltinCall, "range")
+}
+
+func (in *Interpreter) constructSlice(values []Value) (Value, bool, error) {
+	switch len(values) {
+	case 1:
+		return &SliceValue{none(), values[0], none()}, true, nil
+	case 2:
+		return &SliceValue{values[0], values[1], none()}, true, nil
+	case 3:
+		return &SliceValue{values[0], values[1], values[2]}, true, nil
+	}
+	return nil, true, unsupported(reasonBuiltinCall, "slice")
+}
+
+// constructNumber is int(), float() and the like: instances convert through their special methods, constants in the host.
+func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bool, error) {
+	if value, ok := in.single(arguments); ok {
+		real, err := in.real(value)
+		if err != nil {
+			return nil, true, err
+		}
+		switch v := real.(type) {
+		case *Tensor:
+			return nil, true, unsupported(reasonTensorValue, "%s of a tensor", c.name)
+		case *Instance:
+			if v.base != nil {
+				return in.constructNumber(c, Arguments{Positional: []Value{v.base}})
+			}
+			if method, err := in.specialMethod(v.class, "__"+c.name+"__", v); err != nil || method != nil {
+				if err != nil {
+					return nil, true, err
+				}
+				result, err := in.call(method, Arguments{})
+				return result, true, err
+			}
+		case *Constant:
+			if converted := convertNumber(c.name, v.Value); converted != nil {
+				return &Constant{converted}, true, nil
+			}
+		}
+	}
+	return in.evaluateClass(c, arguments)
+}
+
+func convertNumber(class string, object bytecode.Object) bytecode.Object {
+	switch value := object.(type) {
+	case int64:
+		if class == "int" {
+			return value
+		}
+		if exact, ok := exactFloat(value); ok && class == "float" {
+			return exact
+		}
+	case float64:
+		if class == "float" {
+			return value
+		}
+	}
+	return nil
+}
+
+// evaluateClass constructs an immutable value in the host.
+func (in *Interpreter) evaluateClass(c *Class, arguments Arguments) (Value, bool, error) {
+	callee, ok := in.wire(c)
+	if !ok {
+		return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
+	}
+	wired := make([]bytecode.Object, len(arguments.Positional))
+	for i, argument := range arguments.Positional {
+		if wired[i], ok = in.wire(argument); !ok {
+			return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
+		}
+	}
+	var keywords []bytecode.Object
+	for _, keyword := range arguments.Keywords {
+		wire, ok := in.wire(keyword.Value)
+		if !ok {
+			return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
+		}
+		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
+	}
+	outcome, err := in.session.Evaluate(callee, wired, keywords)
+	if err != nil {
+		return nil, true, err
+	}
+	value, err := in.outcomeValue(outcome)
+	return value, true, err
+}
+
+func (in *Interpreter) constructPartial(values []Value, keywords []KeywordArgument) (Value, bool, error) {
+	if len(values) == 0 {
+		return nil, true, unsupported(reasonBuiltinCall, "functools.partial")
+	}
+	table := newDict()
+	for _, keyword := range keywords {
+		if err := table.setItem(in, text(keyword.Name), keyword.Value); err != nil {
+			return nil, true, err
+		}
+	}
+	return &descriptorValue{kind: "partial", parts: []Value{values[0], &Tuple{items: append([]Value{}, values[1:]...)}, table}}, true, nil
+}
+
+// constructIterator is enumerate, zip, map, filter and reversed.
+func (in *Interpreter) constructIterator(kind string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	switch kind {
+	case "enumerate":
+		return in.constructEnumerate(arguments)
+	case "reversed":
+		return in.constructReversed(values)
+	}
+	start := 1
+	if kind == "zip" {
+		start = 0
+	}
+	if len(values) < start {
+		return nil, true, unsupported(reasonBuiltinCall, "%s", kind)
+	}
+	strict := false
+	for _, keyword := range arguments.Keywords {
+		truth, err := in.truth(keyword.Value)
+		if err != nil {
+			return nil, true, err
+		}
+		strict = strict || truth
+	}
+	if strict {
+		return in.zipStrict(values)
+	}
+	walkers := make([]Value, len(values)-start)
+	for k, value := range values[start:] {
+		walker, err := in.iterate(value)
+		if err != nil {
+			return nil, true, err
+		}
+		walkers[k] = walker
+	}
+	var function Value
+	if start == 1 {
+		function = values[0]
+	}
+	return &goIterator{kind: kind, step: iteratorStep(kind, function, walkers), born: in.frame.step}, true, nil
+}
+
+func iteratorStep(kind string, function Value, walkers []Value) func(in *Interpreter) (Value, error) {
+	return func(in *Interpreter) (Value, error) {
+		for {
+			items := make([]Value, len(walkers))
+			for k, walker := range walkers {
+				item, err := in.advance(walker)
+				if err != nil || item == nil {
+					return nil, err
+				}
+				items[k] = item
+			}
+			switch {
+			case kind == "zip":
+				if len(walkers) == 0 {
+					return nil, nil
+				}
+				return &Tuple{items: items}, nil
+			case kind == "map":
+				return in.call(function, Arguments{Positional: items})
+			}
+			keep, err := in.filterKeeps(function, items[0])
+			if err != nil {
+				return nil, err
+			}
+			if keep {
+				return items[0], nil
+			}
+		}
+	}
+}
+
+func (in *Interpreter) filterKeeps(function, item Value) (bool, error) {
+	real, err := in.real(function)
+	if err != nil {
+		return false, err
+	}
+	if isNone(real) {
+		return in.truth(item)
+	}
+	result, err := in.call(real, Arguments{Positional: []Value{item}})
+	if err != nil {
+		return false, err
+	}
+	return in.truth(result)
+}
+
+func (in *Interpreter) zipStrict(values []Value) (Value, bool, error) {
+	columns := make([][]Value, len(values))
+	for k, value := range values {
+		items, err := in.iterableItems(value)
+		if err != nil {
+			return nil, true, err
+		}
+		columns[k] = items
+		if len(items) != len(columns[0]) {
+			return nil, true, unsupported(reasonIteration, "zip of unlike lengths")
+		}
+	}
+	var rows []Value
+	for i := 0; len(columns) > 0 && i < len(columns[0]); i++ {
+		row := &Tuple{}
+		for _, column := range columns {
+			row.items = append(row.items, column[i])
+		}
+		rows = append(rows, row)
+	}
+	return &sequenceIterator{items: rows, kind: "zip"}, true, nil
+}
+
+func (in *Interpreter) constructEnumerate(arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	for _, keyword := range arguments.Keywords {
+		if keyword.Name == "start" {
+			values = append(append([]Value{}, values...), keyword.Value)
+		}
+	}
+	if len(values) == 0 {
+		return nil, true, unsupported(reasonBuiltinCall, "enumerate")
+	}
+	position := int64(0)
+	if len(values) > 1 {
+		n, err := in.intArgument(values[1])
+		if err != nil {
+			return nil, true, err
+		}
+		position = n
+	}
+	walker, err := in.iterate(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	return &goIterator{kind: "enumerate", born: in.frame.step, step: func(in *Interpreter) (Value, error) {
+		item, err := in.advance(walker)
+		if err != nil || item == nil {
+			return nil, err
+		}
+		position++
+		return &Tuple{items: []Value{integer(position - 1), item}}, nil
+	}}, true, nil
+}
+
+func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
+	if len(values) != 1 {
+		return nil, true, unsupported(reasonBuiltinCall, "reversed")
+	}
+	subject, err := in.real(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	if instance, ok := subject.(*Instance); ok {
+		method, err := in.specialMethod(instance.class, "__reversed__", instance)
+		if err != nil {
+			return nil, true, err
+		}
+		if method == nil {
+			return nil, true, unsupported(reasonIteration, "reversed %s", instance.class.name)
+		}
+		value, err := in.call(method, Arguments{})
+		return value, true, err
+	}
+	items, err := in.iterableItems(subject)
+	if err != nil {
+		return nil, true, err
+	}
+	return &sequenceIterator{items: reversedValues(items), kind: "reversed"}, true, nil
+}
+
+// superValue is a super object: attributes are looked up behind a class in the MRO of self's class.
+type superValue struct {
+	start *Class
+	self  *Instance
+	class *Class // where the MRO is taken from
+	bound Value
+}
+
+func (v *superValue) typeName() string { return "super" }
+
+func (in *Interpreter) constructSuper(values []Value) (Value, bool, error) {
+	if len(values) == 0 {
+		return in.implicitSuper()
+	}
+	if len(values) != 2 {
+		return nil, true, unsupported(reasonBuiltinCall, "super with one argument")
+	}
+	reals, err := in.realAll(values)
+	if err != nil {
+		return nil, true, err
+	}
+	start, ok := reals[0].(*Class)
+	if !ok {
+		return nil, true, in.raise("TypeError", "super() argument 1 must be a type, not "+shortName(reals[0].typeName()))
+	}
+	value, err := in.makeSuper(start, reals[1])
+	return value, true, err
+}
+
+// implicitSuper is super() without arguments: __class__ from the closure, self from the first parameter.
+func (in *Interpreter) implicitSuper() (Value, bool, error) {
+	f := in.frame
+	index := indexOf(f.code.LocalsPlusNames, "__class__")
+	if index < 0 || f.code.ArgCount == 0 {
+		return nil, true, in.raise("RuntimeError", "super(): no arguments")
+	}
+	cell, ok := f.locals[index].(*Cell)
+	if !ok || cell.content == nil {
+		return nil, true, in.raise("RuntimeError", "super(): empty __class__ cell")
+	}
+	start, err := in.real(cell.content)
+	if err != nil {
+		return nil, true, err
+	}
+	class, ok := start.(*Class)
+	if !ok {
+		return nil, true, unsupported(reasonBuiltinCall, "super")
+	}
+	self := f.locals[0]
+	if held, ok := self.(*Cell); ok {
+		self = held.content
+	}
+	self, err = in.real(self)
+	if err != nil {
+		return nil, true, err
+	}
+	value, err := in.makeSuper(class, self)
+	return value, true, err
+}
+
+func (in *Interpreter) makeSuper(start *Class, self Value) (Value, error) {
+	if class, ok := self.(*Class); ok {
+		return &superValue{start: start, class: class, bound: class}, nil
+	}
+	class, err := in.classOf(self)
+	if err != nil {
+		return nil, err
+	}
+	instance, _ := self.(*Instance)
+	return &superValue{start: start, self: instance, class: class, bound: self}, nil
+}
+
+func (v *superValue) getAttribute(in *Interpreter, name string) (Value, error) {
+	passed := false
+	for _, id := range v.class.mro {
+		if !passed {
+			passed = id == v.start.id
+			continue
+		}
+		class, err := in.classByID(id)
+		if err != nil {
+			return nil, err
+		}
+		holds, err := in.classHolds(class, name)
+		if err != nil {
+			return nil, err
+		}
+		if !holds {
+			continue
+		}
+		found, _, err := in.classLookup(class, name)
+		if err != nil {
+			return nil, err
+		}
+		if _, isClass := v.bound.(*Class); isClass {
+			return in.bindToClass(found, v.bound.(*Class))
+		}
+		return in.bindDescriptor(found, v.bound, v.class)
+	}
+	return nil, in.raise("AttributeError", "'super' object has no attribute '"+name+"'")
+}
+
+// bindToClass binds what super found for a class rather than an instance: __new__ and class methods.
+func (in *Interpreter) bindToClass(found Value, class *Class) (Value, error) {
+	found, err := in.real(found)
+	if err != nil {
+		return nil, err
+	}
+	switch v := found.(type) {
+	case *descriptorValue:
+		if v.kind == "classmethod" {
+			return &Method{self: class, function: v.parts[0]}, nil
+		}
+		if v.kind == "staticmethod" {
+			return v.parts[0], nil
+		}
+	case *Builtin:
+		if v.flavor == "classmethod" {
+			return &Builtin{name: v.name, self: class}, nil
+		}
+		if shortName(v.name) == "__new__" {
+			return &newMethod{v}, nil
+		}
+	}
+	return found, nil
+}
+
+// newMethod is object.__new__ reached through super: it is called with the class as first argument.
+type newMethod struct{ hook *Builtin }
+
+func (v *newMethod) typeName() string { return "builtin_function_or_method" }
+
+func (v *newMethod) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if len(arguments.Positional) == 0 {
+		return nil, unsupported(reasonOpaqueCall, "%s", v.hook.name)
+	}
+	class, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, err
+	}
+	c, ok := class.(*Class)
+	if !ok {
+		return nil, unsupported(reasonOpaqueCall, "%s", v.hook.name)
+	}
+	return in.builtinNew(v.hook, c, Arguments{arguments.Positional[1:], arguments.Keywords})
+}
+
+// classHolds tells whether a class's own __dict__ has a name.
+func (in *Interpreter) classHolds(class *Class, name string) (bool, error) {
+	if _, ok := class.ownAttributes[name]; ok {
+		return true, nil
+	}
+	d, err := in.session.Object(class.id)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range trace.Items(trace.Field(d.Payload, "names")) {
+		if item == name {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,820 @@
+package symbolic
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+func newList(items []Value) *List { return &List{items: items, loaded: true} }
+
+func newDict() *Dict { return &Dict{index: map[any]*dictEntry{}, loaded: true} }
+
+// contents reads all items of a list; an existing list's length is guarded from here on.
+func (l *List) contents(in *Interpreter) ([]Value, error) {
+	if l.loaded {
+		return l.items, nil
+	}
+	d, err := in.session.Object(l.object.id)
+	if err != nil {
+		return nil, err
+	}
+	if _, absent := d.Payload.(bytecode.NoneType); absent {
+		return nil, unsupported(reasonLength, "a list of over 2048 items")
+	}
+	items := trace.Items(d.Payload)
+	source := l.object.source
+	if source != nil {
+		source.Require(in.reason(), "len", int64(len(items)))
+	}
+	var values []Value
+	for i, item := range items {
+		value, err := in.child(item, source, "item", int64(i))
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	l.items, l.loaded = append(values, l.appended...), true
+	return l.items, nil
+}
+
+func (in *Interpreter) listAppend(l *List, item Value) {
+	in.activity++
+	if l.loaded {
+		l.items = append(l.items, item)
+	}
+	l.appended = append(l.appended, item)
+	in.listEffect(l)
+}
+
+func (in *Interpreter) listEffect(l *List) {
+	if l.object == nil {
+		return
+	}
+	for _, known := range in.effects {
+		if e, ok := known.(*listEffect); ok && e.list == l {
+			return
+		}
+	}
+	in.effects = append(in.effects, &listEffect{l})
+}
+
+func (in *Interpreter) extendList(l *List, items []Value) error {
+	for _, item := range items {
+		in.listAppend(l, item)
+	}
+	return nil
+}
+
+// replaceList gives a list new contents.
+func (in *Interpreter) replaceList(l *List, items []Value) error {
+	if _, err := l.contents(in); err != nil {
+		return err
+	}
+	in.activity++
+	l.items, l.changed = items, true
+	in.listEffect(l)
+	return nil
+}
+
+func (l *List) length(in *Interpreter) (int, error) {
+	items, err := l.contents(in)
+	return len(items), err
+}
+
+func (t *Tuple) length(*Interpreter) (int, error) { return len(t.items), nil }
+func (s *Set) length(*Interpreter) (int, error)   { return len(s.items), nil }
+
+func (r *Range) length(*Interpreter) (int, error) { return int(r.count()), nil }
+
+// count is the number of items, as CPython's compute_range_length.
+func (r *Range) count() int64 {
+	switch {
+	case r.step > 0 && r.start < r.stop:
+		return (r.stop-r.start-1)/r.step + 1
+	case r.step < 0 && r.start > r.stop:
+		return (r.start-r.stop-1)/(-r.step) + 1
+	}
+	return 0
+}
+
+func (d *Dict) length(in *Interpreter) (int, error) {
+	entries, err := d.live(in)
+	return len(entries), err
+}
+
+// live lists the entries that exist now; an existing dict's keys are guarded from here on.
+func (d *Dict) live(in *Interpreter) ([]*dictEntry, error) {
+	if err := d.load(in); err != nil {
+		return nil, err
+	}
+	var entries []*dictEntry
+	for _, entry := range d.entries {
+		if !entry.deleted {
+			entries = append(entries, entry)
+		}
+	}
+	return entries, nil
+}
+
+// load makes all keys of an existing dict known, in order, before those that the capture added.
+func (d *Dict) load(in *Interpreter) error {
+	if d.loaded {
+		return nil
+	}
+	if d.globals {
+		return unsupported(reasonIteration, "a dict of over 2048 items")
+	}
+	pairs, err := d.hostPairs(in)
+	if err != nil {
+		return err
+	}
+	added := d.entries
+	d.entries = nil
+	var keys bytecode.Tuple
+	constants := true
+	for _, pair := range pairs {
+		key, err := in.real(pair.key)
+		if err != nil {
+			return err
+		}
+		constant, ok := key.(*Constant)
+		if ok {
+			keys = append(keys, constant.Value)
+		}
+		constants = constants && ok
+		hashed, err := in.hashKey(key)
+		if err != nil {
+			return err
+		}
+		entry := d.index[hashed]
+		if entry == nil {
+			entry = &dictEntry{key: key, value: pair.value, fromHost: true}
+			d.index[hashed] = entry
+		}
+		d.entries = append(d.entries, entry)
+	}
+	for _, entry := range added {
+		if !containsEntry(d.entries, entry) {
+			d.entries = append(d.entries, entry)
+		}
+	}
+	d.loaded = true
+	if d.object.source == nil {
+		return nil
+	}
+	if !constants {
+		return unsupported(reasonHash, "keys that are no constants")
+	}
+	if keys == nil {
+		keys = bytecode.Tuple{}
+	}
+	d.object.source.Require(in.reason(), "keys", &bytecode.List{Items: keys})
+	return nil
+}
+
+func containsEntry(entries []*dictEntry, entry *dictEntry) bool {
+	for _, known := range entries {
+		if known == entry {
+			return true
+		}
+	}
+	return false
+}
+
+type hostPair struct {
+	key   Value
+	value Value
+}
+
+// hostPairs reads the description of an existing dict.
+func (d *Dict) hostPairs(in *Interpreter) ([]hostPair, error) {
+	description, err := in.session.Object(d.object.id)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []hostPair
+	for _, item := range trace.Items(description.Payload) {
+		fields, ok := item.(bytecode.Tuple)
+		if !ok || len(fields) != 2 {
+			return nil, errors.New("a dict's item is malformed")
+		}
+		key, err := in.child(fields[0], nil, "", nil)
+		if err != nil {
+			return nil, err
+		}
+		value, err := d.hostValue(in, key, fields[1])
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, hostPair{key, value})
+	}
+	return pairs, nil
+}
+
+// hostValue wraps a value of an existing dict, to be read again under its key.
+func (d *Dict) hostValue(in *Interpreter, key Value, wire bytecode.Object) (Value, error) {
+	if constant, ok := key.(*Constant); ok {
+		return in.child(wire, d.object.source, "key", constant.Value)
+	}
+	return in.child(wire, nil, "", nil)
+}
+
+// hashKey is the key under which equal dict keys meet.
+func (in *Interpreter) hashKey(key Value) (any, error) {
+	key, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	switch v := key.(type) {
+	case *Constant:
+		if hashed := constantKey(v.Value); hashed != nil {
+			return hashed, nil
+		}
+		return v, nil
+	case *Tuple:
+		hashed := "tuple"
+		for _, item := range v.items {
+			part, err := in.hashKey(item)
+			if err != nil {
+				return nil, err
+			}
+			hashed += fmt.Sprintf(" (%T %v)", part, part)
+		}
+		return hashed, nil
+	case *LibraryValue:
+		return v.kind + " " + v.text, nil
+	case *Class:
+		if v.id != 0 {
+			return fmt.Sprintf("class %d", v.id), nil
+		}
+		return "class " + v.name, nil
+	case *Tensor, *Function, *PythonModule:
+		return v, nil
+	case *Instance:
+		return in.hashInstance(v)
+	case *List, *Dict, *Set:
+		return nil, in.raise("TypeError", "unhashable type: '"+key.typeName()+"'")
+	}
+	return nil, unsupported(reasonHash, "%s", key.typeName())
+}
+
+// hashInstance hashes by identity where the class keeps object's own methods, and by base value for subclasses of builtins.
+func (in *Interpreter) hashInstance(v *Instance) (any, error) {
+	if v.class.isSubclassOf("enum.Enum") && v.object != nil {
+		return fmt.Sprintf("object %d", v.object.id), nil
+	}
+	for _, name := range []string{"__hash__", "__eq__"} {
+		_, owner, err := in.classLookup(v.class, name)
+		if err != nil {
+			return nil, err
+		}
+		if owner == nil || owner.name != "object" && owner.name != "torch.nn.modules.module.Module" && owner.name != "BaseException" {
+			if v.base != nil {
+				return in.hashKey(v.base)
+			}
+			return nil, unsupported(reasonHash, "%s", v.class.name)
+		}
+	}
+	return v, nil
+}
+
+// lookup finds a key; nil when the dict lacks it.
+func (d *Dict) lookup(in *Interpreter, key Value) (Value, error) {
+	entry, err := d.find(in, key)
+	if err != nil || entry == nil || entry.deleted {
+		return nil, err
+	}
+	return entry.value, nil
+}
+
+func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
+	hashed, err := in.hashKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if entry := d.index[hashed]; entry != nil || d.loaded {
+		return entry, nil
+	}
+	constant, ok := key.(*Constant)
+	if lazy, isLazy := key.(*Lazy); isLazy {
+		constant, ok = lazy.value.(*Constant)
+	}
+	if !ok {
+		if err := d.load(in); err != nil {
+			return nil, err
+		}
+		return d.index[hashed], nil
+	}
+	return d.findHost(in, constant, hashed)
+}
+
+// findHost reads one key of an existing dict without depending on the others.
+func (d *Dict) findHost(in *Interpreter, key *Constant, hashed any) (*dictEntry, error) {
+	var reference trace.Reference
+	if d.globals {
+		found, err := in.session.DictGet(d.object.id, key.Value)
+		if err != nil {
+			return nil, err
+		}
+		reference = found
+	} else {
+		pairs, err := d.hostPairs(in)
+		if err != nil {
+			return nil, err
+		}
+		for _, pair := range pairs {
+			other, err := in.hashKey(pair.key)
+			if err != nil {
+				return nil, err
+			}
+			if other == hashed {
+				entry := &dictEntry{key: pair.key, value: pair.value, fromHost: true}
+				d.index[hashed] = entry
+				d.entries = append(d.entries, entry)
+				return entry, nil
+			}
+		}
+	}
+	if reference == nil {
+		if source := d.ownSource(in); source != nil {
+			source.Require(in.reason(), "absent", key.Value)
+		}
+		return nil, nil
+	}
+	entry := &dictEntry{key: key, fromHost: true}
+	entry.value = &Lazy{reference: reference, source: d.ownSource(in).Child("key", key.Value)}
+	d.index[hashed] = entry
+	d.entries = append(d.entries, entry)
+	return entry, nil
+}
+
+func (d *Dict) getItem(in *Interpreter, key Value) (Value, error) {
+	value, err := d.lookup(in, key)
+	if err != nil || value != nil {
+		return value, err
+	}
+	if d.class != nil {
+		if value, done, err := d.missing(in, key); done || err != nil {
+			return value, err
+		}
+	}
+	real, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	return nil, in.raiseWith(in.builtinClass("KeyError"), real)
+}
+
+// missing is __missing__ of the dict subclasses of the standard library.
+func (d *Dict) missing(in *Interpreter, key Value) (Value, bool, error) {
+	switch {
+	case d.class.isSubclassOf("collections.Counter"):
+		return integer(0), true, nil
+	case d.class.isSubclassOf("collections.defaultdict"):
+		if d.object != nil && d.factory == nil {
+			return nil, true, unsupported(reasonItem, "a missing key of an existing defaultdict")
+		}
+		if d.factory == nil || isNone(d.factory) {
+			return nil, false, nil
+		}
+		value, err := in.call(d.factory, Arguments{})
+		if err != nil {
+			return nil, true, err
+		}
+		return value, true, d.setItem(in, key, value)
+	}
+	return nil, false, nil
+}
+
+func (d *Dict) setItem(in *Interpreter, key, value Value) error {
+	hashed, err := in.hashKey(key)
+	if err != nil {
+		return err
+	}
+	entry := d.index[hashed]
+	if entry == nil && !d.loaded {
+		// Whether the key exists decides its place in the order only, which the live dict knows.
+		if value == nil {
+			if entry, err = d.find(in, key); err != nil {
+				return err
+			}
+		}
+	}
+	if value == nil && (entry == nil || entry.deleted) {
+		real, err := in.real(key)
+		if err != nil {
+			return err
+		}
+		return in.raiseWith(in.builtinClass("KeyError"), real)
+	}
+	in.activity++
+	if entry == nil || entry.deleted {
+		entry = &dictEntry{key: key}
+		d.entries = append(d.entries, entry)
+		d.index[hashed] = entry
+	}
+	entry.value, entry.fromHost, entry.deleted = value, false, value == nil
+	in.dictEffect(d, entry)
+	return nil
+}
+
+func (in *Interpreter) dictEffect(d *Dict, entry *dictEntry) {
+	if d.object == nil {
+		return
+	}
+	in.effects = append(in.effects, &dictEffect{d, entry})
+}
+
+func (d *Dict) copy(in *Interpreter) (*Dict, error) {
+	entries, err := d.live(in)
+	if err != nil {
+		return nil, err
+	}
+	copied := newDict()
+	copied.class, copied.factory = d.class, d.factory
+	for _, entry := range entries {
+		if err := copied.setItem(in, entry.key, entry.value); err != nil {
+			return nil, err
+		}
+	}
+	return copied, nil
+}
+
+func (in *Interpreter) updateDict(target *Dict, other *Dict) error {
+	entries, err := other.live(in)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := target.setItem(in, entry.key, entry.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dict) contains(in *Interpreter, item Value) (bool, error) {
+	value, err := d.lookup(in, item)
+	return value != nil, err
+}
+
+// newSet makes a set of hashable items, first one kept.
+func (in *Interpreter) newSet(items []Value, frozen bool) (Value, error) {
+	set := &Set{index: map[any]int{}, frozen: frozen}
+	for _, item := range items {
+		if err := in.setAdd(set, item); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+func (in *Interpreter) setAdd(s *Set, item Value) error {
+	hashed, err := in.hashKey(item)
+	if err != nil {
+		return err
+	}
+	if s.object != nil && !s.frozen {
+		return unsupported(reasonMutation, "a set")
+	}
+	if _, known := s.index[hashed]; known {
+		return nil
+	}
+	in.activity++
+	s.index[hashed] = len(s.items)
+	s.items = append(s.items, item)
+	return nil
+}
+
+func (s *Set) contains(in *Interpreter, item Value) (bool, error) {
+	hashed, err := in.hashKey(item)
+	if err != nil {
+		return false, err
+	}
+	_, found := s.index[hashed]
+	return found, nil
+}
+
+func (in *Interpreter) setOperator(function string, a, b *Set) (Value, error) {
+	var items []Value
+	for _, item := range a.items {
+		inside, err := b.contains(in, item)
+		if err != nil {
+			return nil, err
+		}
+		if function == "or_" || inside == (function == "and_") {
+			items = append(items, item)
+		}
+	}
+	if function == "or_" || function == "xor" {
+		for _, item := range b.items {
+			inside, err := a.contains(in, item)
+			if err != nil {
+				return nil, err
+			}
+			if !inside {
+				items = append(items, item)
+			}
+		}
+	}
+	return in.newSet(items, a.frozen)
+}
+
+func (in *Interpreter) equalSets(a, b *Set) (bool, error) {
+	if len(a.items) != len(b.items) {
+		return false, nil
+	}
+	for _, item := range a.items {
+		if inside, err := b.contains(in, item); err != nil || !inside {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (in *Interpreter) compareSets(row comparisonRow, a, b *Set) (Value, error) {
+	if row.function == "gt" || row.function == "ge" {
+		a, b = b, a
+	}
+	for _, item := range a.items {
+		if inside, err := b.contains(in, item); err != nil || !inside {
+			return boolean(false), err
+		}
+	}
+	strict := row.function == "lt" || row.function == "gt"
+	return boolean(!strict || len(a.items) < len(b.items)), nil
+}
+
+// contains is the `in` operator.
+func (in *Interpreter) contains(container, item Value) (bool, error) {
+	container, err := in.real(container)
+	if err != nil {
+		return false, err
+	}
+	switch c := container.(type) {
+	case containing:
+		return c.contains(in, item)
+	case *Tuple:
+		return in.containsItem(c.items, item)
+	case *List:
+		items, err := c.contents(in)
+		if err != nil {
+			return false, err
+		}
+		return in.containsItem(items, item)
+	case *Range:
+		n, ok := constantInt(item)
+		if real, err := in.real(item); err == nil {
+			n, ok = constantInt(real)
+		}
+		if ok {
+			return c.holds(n), nil
+		}
+	case *Instance:
+		method, err := in.specialMethod(c.class, "__contains__", c)
+		if err != nil {
+			return false, err
+		}
+		if method != nil {
+			value, err := in.call(method, Arguments{Positional: []Value{item}})
+			if err != nil {
+				return false, err
+			}
+			return in.truth(value)
+		}
+	case *Constant:
+		value, ok, err := in.evaluateConstant("operator.contains", container, item)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			return in.truth(value)
+		}
+	case *Tensor:
+		return false, unsupported(reasonBranch, "in a tensor")
+	}
+	iterator, err := in.iterate(container)
+	if err != nil {
+		return false, err
+	}
+	for {
+		candidate, err := in.advance(iterator)
+		if err != nil || candidate == nil {
+			return false, err
+		}
+		if same, err := in.sameOrEqual(candidate, item); same || err != nil {
+			return same, err
+		}
+	}
+}
+
+func (r *Range) holds(n int64) bool {
+	if r.count() == 0 || (n-r.start)%r.step != 0 {
+		return false
+	}
+	k := (n - r.start) / r.step
+	return k >= 0 && k < r.count()
+}
+
+func (in *Interpreter) containsItem(items []Value, item Value) (bool, error) {
+	for _, candidate := range items {
+		if same, err := in.sameOrEqual(candidate, item); same || err != nil {
+			return same, err
+		}
+	}
+	return false, nil
+}
+
+// length is len().
+func (in *Interpreter) length(value Value) (int, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return 0, err
+	}
+	if s, ok := value.(sized); ok {
+		return s.length(in)
+	}
+	switch v := value.(type) {
+	case *Constant:
+		switch s := v.Value.(type) {
+		case string:
+			return len([]rune(s)), nil
+		case bytecode.Bytes:
+			return len(s), nil
+		}
+	case *Tensor:
+		if len(v.meta.Sizes) == 0 {
+			return 0, in.raise("TypeError", "len() of a 0-d tensor")
+		}
+		if v.meta.Sizes[0].Expr != nil {
+			return 0, unsupported(reasonLength, "a symbolic size")
+		}
+		return int(v.meta.Sizes[0].Hint), in.used(v)
+	case *Instance:
+		method, err := in.specialMethod(v.class, "__len__", v)
+		if err != nil {
+			return 0, err
+		}
+		if method != nil {
+			result, err := in.call(method, Arguments{})
+			if err != nil {
+				return 0, err
+			}
+			if result, err = in.real(result); err != nil {
+				return 0, err
+			}
+			if n, ok := constantInt(result); ok && n >= 0 {
+				return int(n), nil
+			}
+			return 0, unsupported(reasonItem, "len of %s", v.class.name)
+		}
+	case *Opaque:
+		return 0, unsupported(reasonItem, "len of %s", v.kind)
+	}
+	return 0, in.raise("TypeError", "object of type '"+shortName(value.typeName())+"' has no len()")
+}
+
+func (in *Interpreter) buildMap(f *Frame, count int) error {
+	values := f.popMany(2 * count)
+	dict := newDict()
+	for k := 0; k < count; k++ {
+		if err := dict.setItem(in, values[2*k], values[2*k+1]); err != nil {
+			return err
+		}
+	}
+	f.push(dict)
+	return nil
+}
+
+func (in *Interpreter) buildConstKeyMap(f *Frame, count int) error {
+	keys, ok := f.pop().(*Tuple)
+	if !ok {
+		return errors.New("BUILD_CONST_KEY_MAP without a tuple of keys")
+	}
+	values := f.popMany(count)
+	dict := newDict()
+	for k, value := range values {
+		if err := dict.setItem(in, keys.items[k], value); err != nil {
+			return err
+		}
+	}
+	f.push(dict)
+	return nil
+}
+
+func (in *Interpreter) buildSlice(f *Frame, count int) error {
+	parts := f.popMany(count)
+	if count == 2 {
+		parts = append(parts, none())
+	}
+	f.push(&SliceValue{parts[0], parts[1], parts[2]})
+	return nil
+}
+
+func (in *Interpreter) listExtend(f *Frame, depth int) error {
+	items, err := in.iterableItems(f.pop())
+	if err != nil {
+		return err
+	}
+	return in.extendList(f.peek(depth).(*List), items)
+}
+
+func (in *Interpreter) setUpdate(f *Frame, depth int) error {
+	items, err := in.iterableItems(f.pop())
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := in.setAdd(f.peek(depth).(*Set), item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {
+	source, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	target := f.peek(i.Arg).(*Dict)
+	other, ok := source.(*Dict)
+	if !ok {
+		return unsupported(reasonItem, "** of %s", source.typeName())
+	}
+	if i.Opcode == bytecode.DictUpdate {
+		return in.updateDict(target, other)
+	}
+	entries, err := other.live(in)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if _, ok := stringOf(entry.key); !ok {
+			return in.raise("TypeError", "keywords must be strings")
+		}
+		if known, err := target.lookup(in, entry.key); err != nil || known != nil {
+			if err == nil {
+				err = unsupported(reasonItem, "a keyword given twice")
+			}
+			return err
+		}
+		if err := target.setItem(in, entry.key, entry.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Interpreter) listToTuple(f *Frame) error {
+	items, err := f.pop().(*List).contents(in)
+	if err == nil {
+		f.push(&Tuple{items: append([]Value{}, items...)})
+	}
+	return err
+}
+
+func (in *Interpreter) unpackSequence(f *Frame, count int) error {
+	items, err := in.iterableItems(f.pop())
+	if err != nil {
+		return err
+	}
+	if len(items) != count {
+		return in.raiseUnpack(len(items), count)
+	}
+	for k := count - 1; k >= 0; k-- {
+		f.push(items[k])
+	}
+	return nil
+}
+
+func (in *Interpreter) raiseUnpack(have, want int) error {
+	if have < want {
+		return in.raise("ValueError", fmt.Sprintf("not enough values to unpack (expected %d, got %d)", want, have))
+	}
+	return in.raise("ValueError", fmt.Sprintf("too many values to unpack (expected %d)", want))
+}
+
+func (in *Interpreter) unpackEx(f *Frame, arg int) error {
+	before, after := arg&0xff, arg>>8
+	items, err := in.iterableItems(f.pop())
+	if err != nil {
+		return err
+	}
+	if len(items) < before+after {
+		return in.raise("ValueError", fmt.Sprintf("not enough values to unpack (expected at least %d, got %d)", before+after, len(items)))
+	}
+	for k := len(items) - 1; k >= len(items)-after; k-- {
+		f.push(items[k])
+	}
+	f.push(newList(append([]Value{}, items[before:len(items)-after]...)))
+	for k := before - 1; k >= 0; k-- {
+		f.push(items[k])
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package symbolic
+
+import "fusee/bytecode"
+
+// effect is a change to something that outlives the call; rewritten code applies the effects in order, after the graph ran.
+type effect interface {
+	apply(cg *generator) error
+}
+
+// fieldEffect writes an attribute of an existing object.
+type fieldEffect struct {
+	owner *Instance
+	name  string
+}
+
+func (e *fieldEffect) apply(cg *generator) error {
+	value := e.owner.fields.values[e.name]
+	if value == nil {
+		if _, had := e.owner.fields.host[e.name]; !had {
+			return nil // added and deleted again
+		}
+		return cg.callHelper("delete_field", e.owner, text(e.name))
+	}
+	return cg.callHelper("set_field", e.owner, text(e.name), value)
+}
+
+// classEffect writes an attribute of a class.
+type classEffect struct {
+	class *Class
+	name  string
+}
+
+func (e *classEffect) apply(cg *generator) error {
+	if err := cg.load(e.class.ownAttributes[e.name]); err != nil {
+		return err
+	}
+	if err := cg.load(e.class); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.StoreAttr, e.name)
+	return nil
+}
+
+// cellEffect writes the contents of an existing closure cell.
+type cellEffect struct{ cell *Cell }
+
+func (e *cellEffect) apply(cg *generator) error {
+	if e.cell.content == nil {
+		return unsupported(reasonMutation, "an emptied closure cell")
+	}
+	if err := cg.load(e.cell.content); err != nil {
+		return err
+	}
+	if err := cg.load(e.cell); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.StoreAttr, "cell_contents")
+	return nil
+}
+
+// listEffect brings an existing list to its new contents.
+type listEffect struct{ list *List }
+
+func (e *listEffect) apply(cg *generator) error {
+	if e.list.changed {
+		return cg.callHelper("replace_list", e.list, &Tuple{items: e.list.items})
+	}
+	return cg.callHelper("extend_list", e.list, &Tuple{items: e.list.appended})
+}
+
+// dictEffect sets or deletes one key of an existing dict; the same key may be written several times, as its place may change.
+type dictEffect struct {
+	dict  *Dict
+	entry *dictEntry
+}
+
+func (e *dictEffect) apply(cg *generator) error {
+	if e.entry.deleted {
+		return cg.callHelper("delete_item", e.dict, e.entry.key)
+	}
+	if err := cg.load(e.entry.value); err != nil {
+		return err
+	}
+	if err := cg.load(e.dict); err != nil {
+		return err
+	}
+	if err := cg.load(e.entry.key); err != nil {
+		return err
+	}
+	cg.emit(bytecode.StoreSubscr, 0)
+	return nil
+}

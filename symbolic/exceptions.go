@@ -1,0 +1,419 @@
+package symbolic
+
+import (
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+// exceptionState is what a BaseException instance carries besides its attributes.
+type exceptionState struct {
+	arguments       []Value
+	cause, context  Value // nil is None
+	suppressContext bool
+	raisedAt        int // the step that raised it; 0 when it was only made
+}
+
+// raise makes and raises a builtin exception with one message.
+func (in *Interpreter) raise(class, message string) error {
+	return in.raiseWith(in.builtinClass(class), text(message))
+}
+
+func (in *Interpreter) raiseWith(class *Class, arguments ...Value) error {
+	exception := &Instance{class: class, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments}}
+	return in.raiseInstance(exception)
+}
+
+// raiseInstance raises an exception object, chaining it to the one being handled.
+func (in *Interpreter) raiseInstance(exception *Instance) error {
+	if current := in.handled(); current != nil && current != exception && exception.exception.context == nil {
+		exception.exception.context = current
+	}
+	step := 0
+	if in.frame != nil {
+		step = in.frame.step
+	}
+	if exception.exception.raisedAt == 0 {
+		exception.exception.raisedAt = step
+	}
+	return &Raised{exception, step}
+}
+
+// handled is the exception that sys.exc_info would show.
+func (in *Interpreter) handled() *Instance {
+	for f := in.frame; f != nil; f = f.back {
+		if n := len(f.handling); n > 0 {
+			if exception, ok := f.handling[n-1].(*Instance); ok {
+				return exception
+			}
+		}
+	}
+	return nil
+}
+
+// isRaised tells whether an error is a Python exception of a class or one derived from it.
+func isRaised(err error, class string) bool {
+	raised, ok := err.(*Raised)
+	return ok && raised.Exception.class.isSubclassOf(class)
+}
+
+// outcomeValue turns an answer of the host into a value or a raised exception.
+func (in *Interpreter) outcomeValue(outcome *trace.Outcome) (Value, error) {
+	if outcome.Unsupported != "" {
+		return nil, unsupported(reasonBuiltinCall, "%s", outcome.Unsupported)
+	}
+	if outcome.Raised != 0 {
+		class, err := in.classByID(outcome.Raised)
+		if err != nil {
+			return nil, err
+		}
+		arguments := make([]Value, len(outcome.Arguments))
+		for i, reference := range outcome.Arguments {
+			if arguments[i], err = in.realize(reference, nil); err != nil {
+				return nil, err
+			}
+		}
+		return nil, in.raiseWith(class, arguments...)
+	}
+	return in.answered(outcome.Value)
+}
+
+// answered wraps an object that the host made for the capture: containers become new values that the program may change.
+func (in *Interpreter) answered(reference trace.Reference) (Value, error) {
+	if constant, ok := reference.(trace.Constant); ok {
+		return &Constant{constant.Value}, nil
+	}
+	id := reference.(trace.ObjectID)
+	d, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	switch d.Kind {
+	case "tuple", "list", "set", "frozenset", "dict":
+		return in.copyDescribed(d)
+	}
+	return in.realize(reference, in.objectSource(id))
+}
+
+func (in *Interpreter) copyDescribed(d *trace.Description) (Value, error) {
+	if d.Kind == "dict" {
+		return in.copyDescribedDict(d)
+	}
+	var items []Value
+	for _, item := range trace.Items(d.Payload) {
+		reference, err := trace.ParseReference(item)
+		if err != nil {
+			return nil, err
+		}
+		value, err := in.answered(reference)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, value)
+	}
+	switch d.Kind {
+	case "list":
+		return newList(items), nil
+	case "tuple":
+		class, err := in.subclassOf(d.TypeID, "tuple")
+		return &Tuple{items: items, class: class}, err
+	}
+	return in.newSet(items, d.Kind == "frozenset")
+}
+
+func (in *Interpreter) copyDescribedDict(d *trace.Description) (Value, error) {
+	class, err := in.subclassOf(d.TypeID, "dict")
+	if err != nil {
+		return nil, err
+	}
+	dict := newDict()
+	dict.class = class
+	for _, item := range trace.Items(d.Payload) {
+		pair, ok := item.(bytecode.Tuple)
+		if !ok || len(pair) != 2 {
+			return nil, errors.New("a dict's item is malformed")
+		}
+		var parts [2]Value
+		for k := range parts {
+			reference, err := trace.ParseReference(pair[k])
+			if err != nil {
+				return nil, err
+			}
+			if parts[k], err = in.answered(reference); err != nil {
+				return nil, err
+			}
+		}
+		if err := dict.setItem(in, parts[0], parts[1]); err != nil {
+			return nil, err
+		}
+	}
+	return dict, nil
+}
+
+// makeException constructs an exception; a Python __init__ runs inline.
+func (in *Interpreter) makeException(c *Class, arguments Arguments) (Value, error) {
+	exception := &Instance{class: c, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments.Positional}}
+	hook, _, err := in.classLookup(c, "__init__")
+	if err != nil {
+		return nil, err
+	}
+	if hook, err = in.real(hook); err != nil {
+		return nil, err
+	}
+	if function, ok := hook.(*Function); ok {
+		if in.tail != nil {
+			in.tail = &adapter{instead: exception}
+		}
+		_, err := in.tailCall(function, Arguments{append([]Value{exception}, arguments.Positional...), arguments.Keywords})
+		return exception, err
+	}
+	if len(arguments.Keywords) > 0 {
+		return nil, unsupported(reasonOpaqueCall, "%s with keywords", c.name)
+	}
+	switch c.name {
+	case "KeyError", "OSError", "UnicodeDecodeError", "UnicodeEncodeError", "SyntaxError", "SystemExit", "ImportError":
+	}
+	return exception, nil
+}
+
+// exceptionAttribute reads the attributes that every exception has; nil when it is none of them.
+func (v *Instance) exceptionAttribute(in *Interpreter, name string) (Value, error) {
+	state := v.exception
+	switch name {
+	case "args":
+		return &Tuple{items: append([]Value(nil), state.arguments...)}, nil
+	case "__cause__":
+		return orNone(state.cause), nil
+	case "__context__":
+		return orNone(state.context), nil
+	case "__suppress_context__":
+		return boolean(state.suppressContext), nil
+	case "__traceback__":
+		return nil, unsupported(reasonAttribute, "traceback")
+	case "value":
+		if v.class.isSubclassOf("StopIteration") {
+			if len(state.arguments) > 0 {
+				return state.arguments[0], nil
+			}
+			return none(), nil
+		}
+	case "with_traceback", "__reduce__", "__setstate__":
+		return nil, unsupported(reasonAttribute, "exception.%s", name)
+	case "add_note":
+		return &Builtin{name: "BaseException.add_note", self: v}, nil
+	}
+	return nil, nil
+}
+
+func orNone(value Value) Value {
+	if value == nil {
+		return none()
+	}
+	return value
+}
+
+func (v *Instance) setExceptionAttribute(in *Interpreter, name string, value Value) (bool, error) {
+	switch name {
+	case "__cause__", "__context__", "__suppress_context__", "args":
+		if value == nil {
+			return true, unsupported(reasonMutation, "exception.%s", name)
+		}
+	case "__traceback__", "__notes__":
+		return true, unsupported(reasonMutation, "exception.%s", name)
+	default:
+		return false, nil
+	}
+	in.activity++
+	state := v.exception
+	switch name {
+	case "__cause__":
+		state.cause, state.suppressContext = value, true
+	case "__context__":
+		state.context = value
+	case "__suppress_context__":
+		truth, err := in.truth(value)
+		state.suppressContext = truth
+		return true, err
+	case "args":
+		items, err := in.listOf(value)
+		state.arguments = items
+		return true, err
+	}
+	return true, nil
+}
+
+func (in *Interpreter) raiseVarargs(f *Frame, count int) error {
+	if count == 0 {
+		current := in.handled()
+		if current == nil {
+			return in.raise("RuntimeError", "No active exception to reraise")
+		}
+		return &Raised{current, current.exception.raisedAt}
+	}
+	var cause Value
+	if count == 2 {
+		cause = f.pop()
+	}
+	exception, err := in.exceptionOf(f.pop())
+	if err != nil {
+		return err
+	}
+	if cause != nil {
+		if cause, err = in.real(cause); err != nil {
+			return err
+		}
+		exception.exception.suppressContext = true
+		if !isNone(cause) {
+			linked, err := in.exceptionOf(cause)
+			if err != nil {
+				return err
+			}
+			exception.exception.cause = linked
+		}
+	}
+	in.activity++
+	return in.raiseInstance(exception)
+}
+
+// exceptionOf accepts an exception or an exception class, which it instantiates.
+func (in *Interpreter) exceptionOf(value Value) (*Instance, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	if class, ok := value.(*Class); ok && class.isSubclassOf("BaseException") {
+		if value, err = in.call(class, Arguments{}); err != nil {
+			return nil, err
+		}
+	}
+	if exception, ok := value.(*Instance); ok {
+		if exception.exception != nil {
+			return exception, nil
+		}
+		return nil, unsupported(reasonException, "%s", exception.class.name)
+	}
+	if _, ok := value.(*Opaque); ok {
+		return nil, unsupported(reasonException, "%s", value.typeName())
+	}
+	return nil, in.raise("TypeError", "exceptions must derive from BaseException")
+}
+
+func (in *Interpreter) reraise(f *Frame, arg int) error {
+	exception, ok := f.pop().(*Instance)
+	if !ok {
+		return unsupported(reasonException, "reraise")
+	}
+	return &Raised{exception, exception.exception.raisedAt}
+}
+
+func (in *Interpreter) pushExceptionInfo(f *Frame) {
+	exception := f.pop()
+	f.push(&exceptionMarker{})
+	f.push(exception)
+	f.handling = append(f.handling, exception)
+}
+
+func (in *Interpreter) popExcept(f *Frame) error {
+	if _, ok := f.pop().(*exceptionMarker); !ok || len(f.handling) == 0 {
+		return errors.New("POP_EXCEPT without an exception")
+	}
+	f.handling = f.handling[:len(f.handling)-1]
+	return nil
+}
+
+func (in *Interpreter) checkExceptionMatch(f *Frame) error {
+	match, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	exception, ok := f.peek(1).(*Instance)
+	if !ok {
+		return unsupported(reasonException, "match")
+	}
+	found, err := in.exceptionMatches(exception, match)
+	if err == nil {
+		f.push(boolean(found))
+	}
+	return err
+}
+
+func (in *Interpreter) exceptionMatches(exception *Instance, match Value) (bool, error) {
+	switch m := match.(type) {
+	case *Class:
+		return exception.class.inherits(m), nil
+	case *Tuple:
+		for _, item := range m.items {
+			item, err := in.real(item)
+			if err != nil {
+				return false, err
+			}
+			if found, err := in.exceptionMatches(exception, item); found || err != nil {
+				return found, err
+			}
+		}
+		return false, nil
+	}
+	return false, in.raise("TypeError", "catching classes that do not inherit from BaseException is not allowed")
+}
+
+// beforeWith looks up __exit__ and runs __enter__; the exit method stays on the stack under the result.
+func (in *Interpreter) beforeWith(f *Frame) error {
+	manager, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	class, err := in.classOf(manager)
+	if err != nil {
+		return err
+	}
+	enter, err := in.specialMethod(class, "__enter__", manager)
+	if err != nil {
+		return err
+	}
+	exit, err := in.specialMethod(class, "__exit__", manager)
+	if err != nil {
+		return err
+	}
+	if enter == nil || exit == nil {
+		return in.raise("TypeError", "'"+shortName(class.name)+"' object does not support the context manager protocol")
+	}
+	f.push(exit)
+	in.tail = &adapter{}
+	result, err := in.tailCall(enter, Arguments{})
+	if err != nil {
+		return err
+	}
+	f.push(result)
+	return nil
+}
+
+// specialMethod looks a dunder up on the class and binds it; nil when absent.
+func (in *Interpreter) specialMethod(class *Class, name string, owner Value) (Value, error) {
+	found, _, err := in.classLookup(class, name)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return in.bindDescriptor(found, owner, class)
+}
+
+// withExceptStart calls the exit method with the exception: the stack holds exit, lasti, the saved exception and the exception.
+func (in *Interpreter) withExceptStart(f *Frame) error {
+	exception, ok := f.peek(1).(*Instance)
+	if !ok {
+		return unsupported(reasonContext, "exception")
+	}
+	exit := f.peek(4)
+	in.tail = &adapter{}
+	result, err := in.tailCall(exit, Arguments{Positional: []Value{exception.class, exception, in.traceback(exception)}})
+	return in.pushResult(f)(result, err)
+}
+
+// traceback stands for an exception's traceback: it can be passed on, not looked into.
+func (in *Interpreter) traceback(exception *Instance) Value {
+	return &tracebackValue{exception}
+}
+
+type tracebackValue struct{ exception *Instance }
+
+func (v *tracebackValue) typeName() string { return "traceback" }

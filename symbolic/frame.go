@@ -1,0 +1,204 @@
+package symbolic
+
+import (
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+)
+
+// Frame is one activation of a Python function.
+type Frame struct {
+	code       *bytecode.Code
+	info       *codeInfo
+	function   *Function
+	locals     []Value // indexed as CPython's localsplus: variables, then cells, then free variables
+	stack      []Value
+	next       int // index of the instruction to run next
+	current    *bytecode.Instruction
+	step       int
+	back       *Frame
+	keywords   []string // names set by KW_NAMES for the next CALL
+	parameters int
+	namespace  *Dict      // local names of a class body
+	handling   []Value    // exceptions being handled, innermost last
+	resumable  bool       // a break inside can be continued in this frame
+	adapter    *adapter   // what the caller does with the frame's result
+	generator  *Generator // set when the frame belongs to one
+	yielded    bool
+}
+
+// adapter tells how the caller's instruction uses the result of the Python function it called.
+type adapter struct {
+	// instead, when set, is pushed in place of the result (an instance whose __init__ ran).
+	instead Value
+	// discard drops the result (a setter ran).
+	discard bool
+	// nullFirst pushes a NULL under the result (LOAD_METHOD found a property).
+	nullFirst bool
+}
+
+func (in *Interpreter) newFrame(function *Function) (*Frame, error) {
+	info, err := in.decode(function.code)
+	if err != nil {
+		return nil, err
+	}
+	return &Frame{code: function.code, info: info, function: function, locals: make([]Value, len(function.code.LocalsPlusNames))}, nil
+}
+
+// line is the user's line of the current instruction, 0 if unknown.
+func (f *Frame) line() int {
+	if f.current == nil {
+		return f.code.FirstLine
+	}
+	return f.current.Position.Line
+}
+
+// internal tells frames of torch and the standard library from the user's own.
+func (f *Frame) internal() bool {
+	return strings.HasPrefix(f.function.module, "torch.") || f.function.module == "torch" || f.code.FileName == continuationFile
+}
+
+func (f *Frame) push(value Value) { f.stack = append(f.stack, value) }
+
+// pop takes the top of the stack as it is.
+func (f *Frame) pop() Value {
+	value := f.stack[len(f.stack)-1]
+	f.stack = f.stack[:len(f.stack)-1]
+	return value
+}
+
+// popMany takes the n topmost values, the deepest first.
+func (f *Frame) popMany(n int) []Value {
+	start := len(f.stack) - n
+	values := append([]Value(nil), f.stack[start:]...)
+	f.stack = f.stack[:start]
+	return values
+}
+
+// peek returns the n-th value from the top, 1 being the top.
+func (f *Frame) peek(n int) Value { return f.stack[len(f.stack)-n] }
+
+// jump goes to the instruction's target.
+func (f *Frame) jump(instruction *bytecode.Instruction) {
+	f.next = f.info.index[instruction.Jump]
+}
+
+// run executes a frame until it returns, yields or raises.
+func (in *Interpreter) run(frame *Frame) (Value, error) {
+	if in.depth >= maxDepth {
+		return nil, unsupported(reasonDepth, "%d frames", in.depth)
+	}
+	in.depth++
+	frame.back, in.frame = in.frame, frame
+	defer func() {
+		in.depth--
+		in.frame = frame.back
+	}()
+	for {
+		value, done, err := in.stepFrame(frame)
+		if done || err != nil {
+			return value, err
+		}
+	}
+}
+
+// stepFrame executes one instruction; done tells that value is the frame's result.
+func (in *Interpreter) stepFrame(frame *Frame) (value Value, done bool, err error) {
+	if frame.next >= len(frame.info.listing.Instructions) {
+		return nil, false, errors.New("the bytecode runs past its end")
+	}
+	instruction := frame.info.listing.Instructions[frame.next]
+	frame.current = instruction
+	in.steps++
+	frame.step = in.steps
+	if in.steps > maxSteps {
+		return nil, false, errors.Newf("the function runs more than %d instructions", maxSteps)
+	}
+	if forced := in.forced[frame.step]; forced != nil {
+		return nil, false, in.breakOrRestart(frame, forced)
+	}
+	frame.next++
+	return in.attempt(frame, instruction)
+}
+
+// attempt runs one instruction and turns what cannot be modelled into a break.
+func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) (Value, bool, error) {
+	stack := append([]Value(nil), frame.stack...)
+	keywords, next, before := frame.keywords, frame.next-1, in.activity
+	in.tail = nil
+	value, done, err := in.execute(frame, instruction)
+	in.tail = nil
+	var stop *Unsupported
+	var raised *Raised
+	switch {
+	case err == nil:
+		return value, done, nil
+	case errors.As(err, &raised):
+		if raised.step == 0 {
+			raised.step = frame.step
+		}
+		return nil, false, in.handle(frame, raised)
+	case errors.As(err, &stop):
+		if in.activity != before {
+			// Part of the instruction has happened already; only a fresh attempt can break before it.
+			return nil, false, &restart{frame.step, stop}
+		}
+		frame.stack, frame.keywords, frame.next = stack, keywords, next
+		return nil, false, in.breakOrRestart(frame, stop)
+	}
+	return nil, false, err
+}
+
+// breakOrRestart compiles a break at the frame's current instruction, or moves it out to the innermost call that can be continued.
+func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
+	outermost := frame
+	var blocked *Frame
+	for f := frame; f != nil; f = f.back {
+		if !f.resumable && f.back != nil {
+			blocked = f.back
+		}
+		outermost = f
+	}
+	if blocked != nil {
+		return &restart{blocked.step, &Unsupported{reason.Reason, reason.Detail}}
+	}
+	_ = outermost
+	if err := in.finishBreak(frame, reason); err != nil {
+		return err
+	}
+	return errorBreak
+}
+
+// handle unwinds the frame to the handler that covers the current instruction, or passes the exception on.
+func (in *Interpreter) handle(frame *Frame, raised *Raised) error {
+	handler := frame.handlerFor(frame.info.index[frame.current])
+	if handler == nil {
+		return raised
+	}
+	frame.stack = frame.stack[:handler.Depth]
+	if handler.PushLasti {
+		frame.push(lastInstruction{frame.current.Offset})
+	}
+	frame.push(raised.Exception)
+	frame.next = frame.info.index[handler.Target]
+	frame.keywords = nil
+	in.activity++
+	return nil
+}
+
+// handlerFor finds the exception table row that covers an instruction.
+func (f *Frame) handlerFor(position int) *bytecode.Handler {
+	for i := range f.info.listing.Handlers {
+		handler := &f.info.listing.Handlers[i]
+		end := len(f.info.listing.Instructions)
+		if handler.End != nil {
+			end = f.info.index[handler.End]
+		}
+		if position >= f.info.index[handler.Start] && position < end {
+			return handler
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package symbolic
+
+import (
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+	"fusee/guards"
+	"fusee/trace"
+)
+
+// Limits of one capture: beyond them a graph break or plain Python is the better answer.
+const (
+	maxDepth = 200
+	maxSteps = 2_000_000
+)
+
+// Request is what the host asks to be captured; see docs/contracts.md, section 4.
+type Request struct {
+	Function   trace.ObjectID
+	Parameters []trace.Reference // bound values, one for each parameter in order of the code's local variables
+	State      graph.State
+	Options    Options
+}
+
+// Options steer one capture.
+type Options struct {
+	FullGraph bool
+}
+
+// Interpreter captures one function once. It is used for one attempt and thrown away; attempts differ in the steps that are
+// forced to break.
+type Interpreter struct {
+	session  *trace.Session
+	request  Request
+	program  *guards.Program
+	graph    *graph.Graph
+	inputs   []*Tensor // graph inputs in order
+	values   map[trace.ObjectID]Value
+	codes    map[*bytecode.Code]*codeInfo
+	listings map[string]*codeInfo
+	state    graph.State
+	initial  graph.State
+	effects  []effect
+	frame    *Frame
+	depth    int
+	steps    int
+	activity int // grows with everything that cannot be taken back
+	forced   map[int]*Unsupported
+	tail     *adapter
+	result   *Result
+	classes  map[string]*Class
+	builtins map[string]Value
+	notes    []Break
+	tensors  []*Tensor     // made by the graph's nodes
+	wired    []graph.Value // tensors that the host was told about, by number
+	// pythonOnly says that the graph holds an operation that only Python can run.
+	pythonOnly bool
+}
+
+// codeInfo is a code object decoded once.
+type codeInfo struct {
+	listing *bytecode.Listing
+	index   map[*bytecode.Instruction]int
+}
+
+// errorBreak unwinds the interpreter after a break was compiled.
+var errorBreak = errors.New("the capture ended at a graph break")
+
+// restart asks for another attempt in which the instruction at a step breaks.
+type restart struct {
+	step   int
+	reason *Unsupported
+}
+
+func (r *restart) Error() string { return "capture again with a break at an earlier step" }
+
+// Capture runs the request to its end or to the first graph break. The session's transport answers the questions.
+func Capture(session *trace.Session, request Request) (*Result, error) {
+	forced := map[int]*Unsupported{}
+	for attempt := 0; ; attempt++ {
+		in := newInterpreter(session, request, forced)
+		err := in.capture()
+		var again *restart
+		if err == nil {
+			return in.result, nil
+		}
+		if !errors.As(err, &again) || attempt > 100 || forced[again.step] != nil {
+			return nil, err
+		}
+		forced[again.step] = again.reason
+	}
+}
+
+func newInterpreter(session *trace.Session, request Request, forced map[int]*Unsupported) *Interpreter {
+	return &Interpreter{
+		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
+		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{}, listings: map[string]*codeInfo{},
+		state: request.State, initial: request.State, forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
+	}
+}
+
+func (in *Interpreter) capture() error {
+	function, err := in.function(request(in))
+	if err != nil {
+		return err
+	}
+	frame, err := in.entryFrame(function)
+	if err != nil {
+		return err
+	}
+	value, err := in.run(frame)
+	if errors.Is(err, errorBreak) {
+		return nil
+	}
+	var raised *Raised
+	if errors.As(err, &raised) {
+		// Python itself raises it, at the instruction where it came up, with the user's own traceback.
+		return &restart{raised.step, &Unsupported{reasonException, raised.Exception.class.name}}
+	}
+	var stop *Unsupported
+	if errors.As(err, &stop) {
+		return errors.Newf("internal: %v was not turned into a break", stop)
+	}
+	if err != nil {
+		return err
+	}
+	return in.finishReturn(frame, value)
+}
+
+func request(in *Interpreter) trace.ObjectID { return in.request.Function }
+
+// function describes the function under capture. Its own identity is not guarded: entries are shared by all functions of one code object.
+func (in *Interpreter) function(id trace.ObjectID) (*Function, error) {
+	description, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	value, err := in.describedFunction(description, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, cell := range value.closure {
+		cell.object.source, cell.free = nil, i+1
+		cell.content = in.relocate(cell.content, in.program.Root(guards.Accessor{Kind: "cell", Argument: int64(i)}))
+	}
+	value.globals.object.source = nil
+	return value, nil
+}
+
+// relocate gives a still untouched value another place to be read from.
+func (in *Interpreter) relocate(value Value, source *guards.Source) Value {
+	if lazy, ok := value.(*Lazy); ok {
+		return &Lazy{reference: lazy.reference, source: source}
+	}
+	return value
+}
+
+func (in *Interpreter) entryFrame(function *Function) (*Frame, error) {
+	frame, err := in.newFrame(function)
+	if err != nil {
+		return nil, err
+	}
+	for i, reference := range in.request.Parameters {
+		if i >= len(frame.locals) {
+			return nil, errors.New("the request has more parameters than the code has variables")
+		}
+		if reference != nil {
+			frame.locals[i] = &Lazy{reference: reference, source: in.program.Root(guards.Accessor{Kind: "arg", Argument: int64(i)})}
+		}
+	}
+	frame.parameters = len(in.request.Parameters)
+	frame.resumable = true
+	return frame, nil
+}
+
+// reason is the user's line that is being walked now, for guards.
+func (in *Interpreter) reason() guards.Position {
+	for frame := in.frame; frame != nil; frame = frame.back {
+		if line := frame.line(); line > 0 && !frame.internal() {
+			return guards.Position{File: frame.code.FileName, Line: line}
+		}
+	}
+	return guards.Position{}
+}
+
+// origin is the same line for graph nodes.
+func (in *Interpreter) origin() graph.Origin {
+	position := in.reason()
+	return graph.Origin{File: position.File, Line: position.Line}
+}
+
+func (in *Interpreter) decode(code *bytecode.Code) (*codeInfo, error) {
+	if known := in.codes[code]; known != nil {
+		return known, nil
+	}
+	listing, err := bytecode.Decode(code)
+	if err != nil {
+		return nil, err
+	}
+	info := &codeInfo{listing, make(map[*bytecode.Instruction]int, len(listing.Instructions))}
+	for i, instruction := range listing.Instructions {
+		info.index[instruction] = i
+	}
+	in.codes[code] = info
+	return info, nil
+}

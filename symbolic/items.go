@@ -1,0 +1,399 @@
+package symbolic
+
+import (
+	"strings"
+
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+func (in *Interpreter) binarySubscript(f *Frame) error {
+	key, owner := f.pop(), f.pop()
+	in.tail = &adapter{}
+	return in.pushResult(f)(in.getItem(owner, key))
+}
+
+// getItem is PyObject_GetItem.
+func (in *Interpreter) getItem(owner, key Value) (Value, error) {
+	owner, err := in.real(owner)
+	if err != nil {
+		return nil, err
+	}
+	switch o := owner.(type) {
+	case *Tensor:
+		return in.torchCall("operator.getitem", Arguments{Positional: []Value{o, key}})
+	case *Tuple:
+		if hasMethods(o) {
+			if found, holder, err := in.classLookup(o.class, "__getitem__"); err != nil || holder != nil && holder.name != "tuple" {
+				if err != nil {
+					return nil, err
+				}
+				return in.tailCall(found, Arguments{Positional: []Value{o, key}})
+			}
+		}
+		return in.sequenceItem("tuple", o.items, key, sizeClass(o, o))
+	case *List:
+		items, err := o.contents(in)
+		if err != nil {
+			return nil, err
+		}
+		return in.sequenceItem("list", items, key, nil)
+	case indexable:
+		return o.getItem(in, key)
+	case *Range:
+		items, err := in.iterableItems(o)
+		if err != nil {
+			return nil, err
+		}
+		return in.sequenceItem("range object", items, key, nil)
+	case *Constant:
+		return in.evaluated("operator.getitem", o, key)
+	case *Instance:
+		return in.instanceItem(o, key)
+	case *Class:
+		return in.classItem(o, key)
+	case *Opaque:
+		return nil, unsupported(reasonItem, "%s[...]", o.kind)
+	}
+	return nil, in.raise("TypeError", "'"+shortName(owner.typeName())+"' object is not subscriptable")
+}
+
+func (in *Interpreter) instanceItem(o *Instance, key Value) (Value, error) {
+	method, err := in.specialMethod(o.class, "__getitem__", o)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, in.raise("TypeError", "'"+shortName(o.class.name)+"' object is not subscriptable")
+	}
+	return in.tailCall(method, Arguments{Positional: []Value{key}})
+}
+
+// classItem is cls[key]: a metaclass's __getitem__ (an enum by name), or __class_getitem__.
+func (in *Interpreter) classItem(c *Class, key Value) (Value, error) {
+	meta, err := in.metaclassOf(c)
+	if err != nil {
+		return nil, err
+	}
+	method, err := in.specialMethod(meta, "__getitem__", c)
+	if err != nil {
+		return nil, err
+	}
+	if method != nil {
+		return in.tailCall(method, Arguments{Positional: []Value{key}})
+	}
+	return nil, unsupported(reasonItem, "%s[...]", c.name)
+}
+
+// sequenceItem indexes known items by an int or a slice.
+func (in *Interpreter) sequenceItem(kind string, items []Value, key Value, class *Class) (Value, error) {
+	key, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	if slice, ok := key.(*SliceValue); ok {
+		positions, err := in.slicePositions(slice, len(items))
+		if err != nil {
+			return nil, err
+		}
+		picked := make([]Value, len(positions))
+		for k, position := range positions {
+			picked[k] = items[position]
+		}
+		if kind == "list" {
+			return newList(picked), nil
+		}
+		if kind != "tuple" {
+			return nil, unsupported(reasonItem, "a slice of a range")
+		}
+		return &Tuple{items: picked, class: class}, nil
+	}
+	position, err := in.position(kind, key, len(items))
+	if err != nil {
+		return nil, err
+	}
+	if position < 0 || position >= int64(len(items)) {
+		return nil, in.raise("IndexError", kind+" index out of range")
+	}
+	return items[position], nil
+}
+
+func (in *Interpreter) position(kind string, key Value, length int) (int64, error) {
+	if _, isInstance := key.(*Instance); !isInstance && !isTensor(key) {
+		if _, isInt := constantInt(key); !isInt {
+			return 0, in.raise("TypeError", kind+" indices must be integers or slices, not "+shortName(key.typeName()))
+		}
+	}
+	position, err := in.intArgument(key)
+	if position < 0 {
+		position += int64(length)
+	}
+	return position, err
+}
+
+// slicePositions lists the indices that a slice picks (PySlice_AdjustIndices).
+func (in *Interpreter) slicePositions(s *SliceValue, length int) ([]int, error) {
+	step, err := in.sliceBound(s.step, 1)
+	if err != nil {
+		return nil, err
+	}
+	if step == 0 {
+		return nil, in.raise("ValueError", "slice step cannot be zero")
+	}
+	n := int64(length)
+	low, high, first, last := int64(0), n, int64(0), n
+	if step < 0 {
+		low, high, first, last = -1, n-1, n-1, -1
+	}
+	start, err := in.clampedBound(s.start, first, n, low, high)
+	if err != nil {
+		return nil, err
+	}
+	stop, err := in.clampedBound(s.stop, last, n, low, high)
+	if err != nil {
+		return nil, err
+	}
+	positions := []int{}
+	for k := start; step > 0 && k < stop || step < 0 && k > stop; k += step {
+		positions = append(positions, int(k))
+	}
+	return positions, nil
+}
+
+func (in *Interpreter) sliceBound(bound Value, absent int64) (int64, error) {
+	bound, err := in.real(bound)
+	if err != nil {
+		return 0, err
+	}
+	if isNone(bound) {
+		return absent, nil
+	}
+	return in.intArgument(bound)
+}
+
+func (in *Interpreter) clampedBound(bound Value, absent, length, low, high int64) (int64, error) {
+	bound, err := in.real(bound)
+	if err != nil {
+		return 0, err
+	}
+	if isNone(bound) {
+		return absent, nil
+	}
+	position, err := in.intArgument(bound)
+	if err != nil {
+		return 0, err
+	}
+	if position < 0 {
+		position += length
+	}
+	return min(max(position, low), high), nil
+}
+
+// setItem is PyObject_SetItem, and PyObject_DelItem for a nil value.
+func (in *Interpreter) setItem(owner, key, value Value) error {
+	owner, err := in.real(owner)
+	if err != nil {
+		return err
+	}
+	switch o := owner.(type) {
+	case *Tensor:
+		if value == nil {
+			return in.raise("TypeError", "Tensor does not support deleting items")
+		}
+		_, err := in.torchCall("operator.setitem", Arguments{Positional: []Value{o, key, value}})
+		return err
+	case *List:
+		return in.setListItem(o, key, value)
+	case itemWriter:
+		return o.setItem(in, key, value)
+	case *Instance:
+		return in.setInstanceItem(o, key, value)
+	case *Opaque:
+		return unsupported(reasonItem, "%s[...] = ...", o.kind)
+	}
+	return in.raise("TypeError", "'"+shortName(owner.typeName())+"' object does not support item assignment")
+}
+
+func (in *Interpreter) setInstanceItem(o *Instance, key, value Value) error {
+	name, arguments := "__setitem__", []Value{key, value}
+	if value == nil {
+		name, arguments = "__delitem__", arguments[:1]
+	}
+	method, err := in.specialMethod(o.class, name, o)
+	if err != nil {
+		return err
+	}
+	if method == nil {
+		verb := "assignment"
+		if value == nil {
+			verb = "deletion"
+		}
+		return in.raise("TypeError", "'"+shortName(o.class.name)+"' object does not support item "+verb)
+	}
+	_, err = in.tailCall(method, Arguments{Positional: arguments})
+	return err
+}
+
+func (in *Interpreter) setListItem(l *List, key, value Value) error {
+	items, err := l.contents(in)
+	if err != nil {
+		return err
+	}
+	key, err = in.real(key)
+	if err != nil {
+		return err
+	}
+	if slice, ok := key.(*SliceValue); ok {
+		return in.setListSlice(l, items, slice, value)
+	}
+	position, err := in.position("list", key, len(items))
+	if err != nil {
+		return err
+	}
+	if position < 0 || position >= int64(len(items)) {
+		return in.raise("IndexError", "list assignment index out of range")
+	}
+	changed := append([]Value{}, items...)
+	if value == nil {
+		changed = append(changed[:position], changed[position+1:]...)
+	} else {
+		changed[position] = value
+	}
+	return in.replaceList(l, changed)
+}
+
+func (in *Interpreter) setListSlice(l *List, items []Value, slice *SliceValue, value Value) error {
+	positions, err := in.slicePositions(slice, len(items))
+	if err != nil {
+		return err
+	}
+	step, err := in.sliceBound(slice.step, 1)
+	if err != nil {
+		return err
+	}
+	var given []Value
+	if value != nil {
+		if given, err = in.iterableItems(value); err != nil {
+			return err
+		}
+	}
+	if step == 1 {
+		start, err := in.clampedBound(slice.start, 0, int64(len(items)), 0, int64(len(items)))
+		if err != nil {
+			return err
+		}
+		end := int(start) + len(positions)
+		changed := append(append(append([]Value{}, items[:start]...), given...), items[end:]...)
+		return in.replaceList(l, changed)
+	}
+	if value == nil || len(given) != len(positions) {
+		return unsupported(reasonMutation, "an extended slice")
+	}
+	changed := append([]Value{}, items...)
+	for k, position := range positions {
+		changed[position] = given[k]
+	}
+	return in.replaceList(l, changed)
+}
+
+// builtinName looks a name up in the module builtins; nil when absent.
+func (in *Interpreter) builtinName(name string) (Value, error) {
+	if value := in.builtins[name]; value != nil {
+		return value, nil
+	}
+	outcome, err := in.session.Evaluate(nameWire("builtins.getattr"), []bytecode.Object{nameWire("builtins"), bytecode.Tuple{name}, bytecode.Tuple{bytecode.None}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Value == nil {
+		return nil, nil
+	}
+	if constant, ok := outcome.Value.(trace.Constant); ok {
+		if constant.Value == bytecode.Object(bytecode.None) {
+			return nil, nil
+		}
+		return &Constant{constant.Value}, nil
+	}
+	value, err := in.realize(outcome.Value, in.objectSource(outcome.Value.(trace.ObjectID)))
+	if err == nil {
+		in.builtins[name] = value
+	}
+	return value, err
+}
+
+// importInstruction resolves imports of modules that are loaded already; others run in Python.
+func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) error {
+	name := f.code.Names[i.Arg]
+	if i.Opcode == bytecode.ImportFrom {
+		value, err := in.getAttribute(f.peek(1), name)
+		if isRaised(err, "AttributeError") {
+			return unsupported(reasonImport, "%s", name)
+		}
+		return in.pushResult(f)(value, err)
+	}
+	from, level := f.pop(), f.pop()
+	if n, ok := constantInt(level); !ok || n != 0 {
+		return unsupported(reasonImport, "a relative import of %s", name)
+	}
+	target := name
+	if isNone(from) {
+		target, _, _ = strings.Cut(name, ".")
+	}
+	if !libraryModule(target) {
+		return unsupported(reasonImport, "%s", name)
+	}
+	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(target)}}}}, nil)
+	if err != nil {
+		return err
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	if !ok {
+		return unsupported(reasonImport, "%s", name)
+	}
+	value, err := in.realize(id, in.objectSource(id))
+	return in.pushResult(f)(value, err)
+}
+
+// knownFunction models Python functions that capture treats by name.
+func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, bool, error) {
+	switch f.module {
+	case "torch.compiler", "torch._utils", "torch._dynamo.external_utils", "fusee", "fusee.api", "fusee._api":
+		switch f.qualname {
+		case "is_compiling", "is_dynamo_compiling":
+			return boolean(true), true, nil
+		case "is_exporting":
+			return boolean(false), true, nil
+		case "graph_break":
+			return nil, true, unsupported(reasonRequested, "")
+		}
+	case "torch._dynamo.decorators":
+		if f.qualname == "graph_break" {
+			return nil, true, unsupported(reasonRequested, "")
+		}
+	case "torch._tensor":
+		switch f.qualname {
+		case "Tensor.backward", "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
+			return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
+		case "Tensor.__len__":
+			n, err := in.length(arguments.Positional[0])
+			return integer(int64(n)), true, err
+		case "Tensor.__iter__":
+			value, err := in.iterate(arguments.Positional[0])
+			return value, true, err
+		}
+	case "torch.autograd.function", "torch.autograd", "torch.utils.checkpoint", "torch._functorch.apis", "torch._functorch.eager_transforms":
+		return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
+	case "torch.overrides":
+		switch f.qualname {
+		case "handle_torch_function":
+			return nil, true, unsupported(reasonTensorSub, "%s", f.qualname)
+		}
+	case "torch.amp.autocast_mode":
+		return nil, true, unsupported(reasonGlobalState, "%s", f.qualname)
+	case "random":
+		return nil, true, unsupported(reasonRandom, "%s", f.qualname)
+	case "warnings", "logging":
+		return nil, true, unsupported(reasonOutput, "%s", f.qualname)
+	}
+	return nil, false, nil
+}

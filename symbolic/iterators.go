@@ -1,0 +1,765 @@
+package symbolic
+
+import (
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/guards"
+)
+
+func (d *Dict) ownSource(in *Interpreter) *guards.Source {
+	if d.object == nil {
+		return nil
+	}
+	if d.object.source == nil {
+		return in.objectSource(d.object.id)
+	}
+	return d.object.source
+}
+
+// sequenceIterator walks items that are all known: over a list, which may grow meanwhile, or over a fixed sequence.
+type sequenceIterator struct {
+	list  *List
+	items []Value
+	next_ int
+	kind  string // Python's name of the type, for messages
+}
+
+func (v *sequenceIterator) typeName() string { return v.kind }
+
+func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
+	items := v.items
+	if v.list != nil {
+		var err error
+		if items, err = v.list.contents(in); err != nil {
+			return nil, err
+		}
+	}
+	if v.next_ >= len(items) {
+		return nil, nil
+	}
+	in.activity++
+	v.next_++
+	return items[v.next_-1], nil
+}
+
+// rest takes what is left.
+func (v *sequenceIterator) rest(in *Interpreter) ([]Value, error) {
+	items := v.items
+	if v.list != nil {
+		var err error
+		if items, err = v.list.contents(in); err != nil {
+			return nil, err
+		}
+	}
+	return items[min(v.next_, len(items)):], nil
+}
+
+// goIterator computes its items in Go: enumerate, zip, map, filter and the iterators of itertools.
+type goIterator struct {
+	kind string
+	step func(in *Interpreter) (Value, error)
+	// born is the step that made it, where capture breaks when Python cannot be given what is left of it.
+	born int
+}
+
+func (v *goIterator) typeName() string { return v.kind }
+
+func (v *goIterator) next(in *Interpreter) (Value, error) {
+	in.activity++
+	return v.step(in)
+}
+
+// iterate is iter().
+func (in *Interpreter) iterate(value Value) (Value, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case iterator:
+		return v, nil
+	case *List:
+		return &sequenceIterator{list: v, kind: "list_iterator"}, nil
+	case *Tuple:
+		if hasMethods(v) {
+			if found, owner, err := in.classLookup(v.class, "__iter__"); err != nil || owner != nil && owner.name != "tuple" {
+				if err != nil {
+					return nil, err
+				}
+				return in.call(found, Arguments{Positional: []Value{v}})
+			}
+		}
+		return &sequenceIterator{items: v.items, kind: "tuple_iterator"}, nil
+	case *Range:
+		return v.iterator()
+	case *Dict:
+		entries, err := v.live(in)
+		if err != nil {
+			return nil, err
+		}
+		return &sequenceIterator{items: entryKeys(entries), kind: "dict_keyiterator"}, nil
+	case *dictView:
+		items, err := v.items(in)
+		return &sequenceIterator{items: items, kind: "dict_" + v.kind[:len(v.kind)-1] + "iterator"}, err
+	case *Set:
+		if len(v.items) > 1 {
+			return in.iterateSet(v)
+		}
+		return &sequenceIterator{items: v.items, kind: "set_iterator"}, nil
+	case *Constant:
+		return in.iterateConstant(v)
+	case *Tensor:
+		return in.iterateTensor(v)
+	case *Instance:
+		return in.iterateInstance(v)
+	case iterable:
+		return v.iterate(in)
+	case *Class:
+		return in.iterateClass(v)
+	case *Opaque:
+		return nil, unsupported(reasonIteration, "%s", v.kind)
+	}
+	return nil, in.raise("TypeError", "'"+shortName(value.typeName())+"' object is not iterable")
+}
+
+// iterateSet asks Python for its order: it depends on the hashes of the items and on the table's history.
+func (in *Interpreter) iterateSet(s *Set) (Value, error) {
+	value, ok, err := in.evaluateConstant("builtins.list", s)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range s.items {
+		if _, isText := stringOf(item); isText {
+			ok = false // the order of text differs from process to process
+		}
+	}
+	if !ok {
+		return nil, unsupported(reasonIteration, "a set whose order only Python knows")
+	}
+	return &sequenceIterator{items: value.(*List).items, kind: "set_iterator"}, nil
+}
+
+func (r *Range) iterator() (Value, error) {
+	count := r.count()
+	position := int64(0)
+	return &goIterator{kind: "range_iterator", step: func(*Interpreter) (Value, error) {
+		if position >= count {
+			return nil, nil
+		}
+		position++
+		return integer(r.start + (position-1)*r.step), nil
+	}}, nil
+}
+
+func entryKeys(entries []*dictEntry) []Value {
+	keys := make([]Value, len(entries))
+	for i, entry := range entries {
+		keys[i] = entry.key
+	}
+	return keys
+}
+
+func (in *Interpreter) iterateConstant(v *Constant) (Value, error) {
+	var items []Value
+	switch s := v.Value.(type) {
+	case string:
+		for _, r := range s {
+			items = append(items, text(string(r)))
+		}
+		return &sequenceIterator{items: items, kind: "str_iterator"}, nil
+	case bytecode.Bytes:
+		for _, b := range []byte(s) {
+			items = append(items, integer(int64(b)))
+		}
+		return &sequenceIterator{items: items, kind: "bytes_iterator"}, nil
+	}
+	return nil, in.raise("TypeError", "'"+constantTypeName(v.Value)+"' object is not iterable")
+}
+
+func (in *Interpreter) iterateTensor(v *Tensor) (Value, error) {
+	if len(v.meta.Sizes) == 0 {
+		return nil, in.raise("TypeError", "iteration over a 0-d tensor")
+	}
+	result, err := in.torchCall("Tensor.unbind", Arguments{Positional: []Value{v, integer(0)}})
+	if err != nil {
+		return nil, err
+	}
+	items, err := in.listOf(result)
+	return &sequenceIterator{items: items, kind: "tuple_iterator"}, err
+}
+
+func (in *Interpreter) iterateInstance(v *Instance) (Value, error) {
+	method, err := in.specialMethod(v.class, "__iter__", v)
+	if err != nil {
+		return nil, err
+	}
+	if method != nil {
+		result, err := in.call(method, Arguments{})
+		if err != nil {
+			return nil, err
+		}
+		return in.real(result)
+	}
+	getter, err := in.specialMethod(v.class, "__getitem__", v)
+	if err != nil {
+		return nil, err
+	}
+	if getter == nil {
+		return nil, in.raise("TypeError", "'"+shortName(v.class.name)+"' object is not iterable")
+	}
+	position := int64(0)
+	return &goIterator{kind: "iterator", step: func(in *Interpreter) (Value, error) {
+		item, err := in.call(getter, Arguments{Positional: []Value{integer(position)}})
+		if isRaised(err, "IndexError") {
+			return nil, nil
+		}
+		position++
+		return item, err
+	}}, nil
+}
+
+// iterateClass walks an enum's members; the metaclass's __iter__ is Python.
+func (in *Interpreter) iterateClass(c *Class) (Value, error) {
+	meta, err := in.metaclassOf(c)
+	if err != nil {
+		return nil, err
+	}
+	method, err := in.specialMethod(meta, "__iter__", c)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, in.raise("TypeError", "'"+shortName(meta.name)+"' object is not iterable")
+	}
+	return in.call(method, Arguments{})
+}
+
+// advance is tp_iternext: nil at the end.
+func (in *Interpreter) advance(value Value) (Value, error) {
+	switch v := value.(type) {
+	case iterator:
+		return v.next(in)
+	case *Instance:
+		method, err := in.specialMethod(v.class, "__next__", v)
+		if err != nil {
+			return nil, err
+		}
+		if method == nil {
+			return nil, in.raise("TypeError", "'"+shortName(v.class.name)+"' object is not an iterator")
+		}
+		item, err := in.call(method, Arguments{})
+		if isRaised(err, "StopIteration") {
+			return nil, nil
+		}
+		return item, err
+	}
+	return nil, unsupported(reasonIteration, "%s", value.typeName())
+}
+
+// listOf takes the items of a tuple, list or anything iterable.
+func (in *Interpreter) listOf(value Value) ([]Value, error) { return in.iterableItems(value) }
+
+func (in *Interpreter) iterableItems(value Value) ([]Value, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case *Tuple:
+		if !hasMethods(v) {
+			return v.items, nil
+		}
+	case *List:
+		items, err := v.contents(in)
+		return append([]Value{}, items...), err
+	}
+	walker, err := in.iterate(value)
+	if err != nil {
+		return nil, err
+	}
+	items := []Value{}
+	for {
+		item, err := in.advance(walker)
+		if err != nil || item == nil {
+			return items, err
+		}
+		if len(items) > 100_000 {
+			return nil, unsupported(reasonLength, "an iterator of over 100000 items")
+		}
+		items = append(items, item)
+	}
+}
+
+// Generator is a generator object whose frame waits between its items.
+type Generator struct {
+	frame    *Frame
+	started  bool
+	finished bool
+	running  bool
+	returned Value
+	born     int // the step that made it
+}
+
+func (g *Generator) typeName() string { return "generator" }
+
+// makeGenerator is RETURN_GENERATOR: the frame so far becomes a generator object, which is the call's result.
+func (in *Interpreter) makeGenerator(f *Frame) (Value, bool, error) {
+	if f.code.Flags&(bytecode.FlagCoroutine|bytecode.FlagAsyncGenerator) != 0 {
+		return nil, false, unsupported(reasonGenerator, "%s is asynchronous", f.code.Name)
+	}
+	if f.back == nil {
+		return nil, false, unsupported(reasonGenerator, "%s is a generator function", f.code.Name)
+	}
+	waiting := *f
+	waiting.resumable, waiting.adapter = false, nil
+	waiting.stack = []Value{none()} // what the POP_TOP after RETURN_GENERATOR takes
+	generator := &Generator{frame: &waiting, born: f.back.step}
+	waiting.generator = generator
+	return generator, true, nil
+}
+
+func (g *Generator) next(in *Interpreter) (Value, error) { return g.resume(in, nil, nil) }
+
+// resume runs the frame to its next yield; nil at the end. sent is pushed as the value of the yield, thrown is raised there.
+func (g *Generator) resume(in *Interpreter, sent Value, thrown *Raised) (Value, error) {
+	in.activity++
+	if g.running {
+		return nil, in.raise("ValueError", "generator already executing")
+	}
+	if g.finished {
+		if thrown != nil {
+			return nil, thrown
+		}
+		return nil, nil
+	}
+	if g.started {
+		g.frame.push(orNone(sent))
+	}
+	if thrown != nil {
+		if err := g.throwInto(in, thrown); err != nil {
+			g.finished = true
+			return nil, err
+		}
+	}
+	g.started, g.running = true, true
+	g.frame.yielded = false
+	value, err := in.run(g.frame)
+	g.running = false
+	if err != nil {
+		g.finished = true
+		if isRaised(err, "StopIteration") {
+			stop := err.(*Raised)
+			failure := in.raise("RuntimeError", "generator raised StopIteration").(*Raised)
+			failure.Exception.exception.cause = stop.Exception
+			return nil, failure
+		}
+		return nil, err
+	}
+	if g.frame.yielded {
+		return value, nil
+	}
+	g.finished, g.returned = true, value
+	return nil, nil
+}
+
+// throwInto raises an exception at the yield where the generator waits.
+func (g *Generator) throwInto(in *Interpreter, thrown *Raised) error {
+	if !g.started {
+		return thrown
+	}
+	g.frame.pop()
+	return in.handle(g.frame, thrown)
+}
+
+func (g *Generator) getAttribute(in *Interpreter, name string) (Value, error) {
+	switch name {
+	case "send", "throw", "close", "__next__", "__iter__":
+		return &Builtin{name: "generator." + name, self: g}, nil
+	}
+	return nil, unsupported(reasonAttribute, "generator.%s", name)
+}
+
+// callMethod runs send, throw and close.
+func (g *Generator) callMethod(in *Interpreter, name string, arguments Arguments) (Value, error) {
+	switch name {
+	case "__iter__":
+		return g, nil
+	case "__next__":
+		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, nil, nil) })
+	case "send":
+		value, err := in.real(arguments.Positional[0])
+		if err != nil {
+			return nil, err
+		}
+		if !g.started && !isNone(value) {
+			return nil, in.raise("TypeError", "can't send non-None value to a just-started generator")
+		}
+		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, value, nil) })
+	case "throw":
+		exception, err := in.exceptionOf(arguments.Positional[0])
+		if err != nil {
+			return nil, err
+		}
+		raised := in.raiseInstance(exception).(*Raised)
+		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, nil, raised) })
+	case "close":
+		return none(), g.close(in)
+	}
+	return nil, unsupported(reasonAttribute, "generator.%s", name)
+}
+
+// stopAtEnd turns the end of a generator into StopIteration with its return value.
+func (in *Interpreter) stopAtEnd(g *Generator, step func() (Value, error)) (Value, error) {
+	value, err := step()
+	if err != nil || value != nil {
+		return value, err
+	}
+	return nil, in.raiseStop(g.returned)
+}
+
+func (in *Interpreter) raiseStop(returned Value) error {
+	class := in.builtinClass("StopIteration")
+	if returned == nil {
+		return in.raiseWith(class)
+	}
+	real, err := in.real(returned)
+	if err != nil {
+		return err
+	}
+	if isNone(real) {
+		return in.raiseWith(class)
+	}
+	return in.raiseWith(class, real)
+}
+
+func (g *Generator) close(in *Interpreter) error {
+	if g.finished || !g.started {
+		g.finished = true
+		return nil
+	}
+	raised := in.raiseWith(in.builtinClass("GeneratorExit")).(*Raised)
+	value, err := g.resume(in, nil, raised)
+	switch {
+	case isRaised(err, "GeneratorExit"), isRaised(err, "StopIteration"):
+		return nil
+	case err != nil:
+		return err
+	case value != nil:
+		return in.raise("RuntimeError", "generator ignored GeneratorExit")
+	}
+	return nil
+}
+
+func (in *Interpreter) getYieldFromIter(f *Frame) error {
+	value, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	iterator, err := in.iterate(value)
+	return in.pushResult(f)(iterator, err)
+}
+
+// send is SEND: the value on top goes to the receiver below it; at the receiver's end its return value replaces both.
+func (in *Interpreter) send(f *Frame, i *bytecode.Instruction) error {
+	sent, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	receiver := f.peek(1)
+	var item, returned Value
+	switch r := receiver.(type) {
+	case *Generator:
+		item, err = r.resume(in, sent, nil)
+		returned = r.returned
+	default:
+		if !isNone(sent) {
+			return unsupported(reasonGenerator, "send to %s", receiver.typeName())
+		}
+		item, err = in.advance(receiver)
+	}
+	if err != nil {
+		return err
+	}
+	if item == nil {
+		f.pop()
+		f.push(orNone(returned))
+		f.jump(i)
+		return nil
+	}
+	f.push(item)
+	return nil
+}
+
+// dictView is dict.keys(), values() or items().
+type dictView struct {
+	dict *Dict
+	kind string
+}
+
+func (v *dictView) typeName() string { return "dict_" + v.kind }
+
+func (v *dictView) items(in *Interpreter) ([]Value, error) {
+	entries, err := v.dict.live(in)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Value, len(entries))
+	for i, entry := range entries {
+		switch v.kind {
+		case "keys":
+			items[i] = entry.key
+		case "values":
+			items[i] = entry.value
+		default:
+			items[i] = &Tuple{items: []Value{entry.key, entry.value}}
+		}
+	}
+	return items, nil
+}
+
+func (v *dictView) length(in *Interpreter) (int, error) { return v.dict.length(in) }
+
+func (v *dictView) contains(in *Interpreter, item Value) (bool, error) {
+	if v.kind == "keys" {
+		return v.dict.contains(in, item)
+	}
+	items, err := v.items(in)
+	if err != nil {
+		return false, err
+	}
+	return in.containsItem(items, item)
+}
+
+// fieldsDict is an instance's __dict__, seen as a dict.
+type fieldsDict struct{ owner *Instance }
+
+func (v *fieldsDict) typeName() string { return "dict" }
+
+func (v *fieldsDict) getItem(in *Interpreter, key Value) (Value, error) {
+	key, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	name, ok := stringOf(key)
+	if !ok {
+		return nil, in.raiseWith(in.builtinClass("KeyError"), key)
+	}
+	value, err := v.owner.field(in, name)
+	if err != nil {
+		return nil, err
+	}
+	if value == nil {
+		return nil, in.raiseWith(in.builtinClass("KeyError"), key)
+	}
+	return value, nil
+}
+
+func (v *fieldsDict) setItem(in *Interpreter, key, value Value) error {
+	key, err := in.real(key)
+	if err != nil {
+		return err
+	}
+	name, ok := stringOf(key)
+	if !ok {
+		return unsupported(reasonMutation, "__dict__ with a key that is no text")
+	}
+	if value == nil {
+		if _, err := v.getItem(in, key); err != nil {
+			return err
+		}
+	}
+	in.writeField(v.owner, name, value)
+	return nil
+}
+
+func (v *fieldsDict) contains(in *Interpreter, item Value) (bool, error) {
+	item, err := in.real(item)
+	if err != nil {
+		return false, err
+	}
+	name, ok := stringOf(item)
+	if !ok {
+		return false, nil
+	}
+	value, err := v.owner.field(in, name)
+	return value != nil, err
+}
+
+func (v *fieldsDict) getAttribute(in *Interpreter, name string) (Value, error) {
+	if name == "get" {
+		return &Builtin{name: "fields.get", self: v}, nil
+	}
+	dict, err := v.snapshot(in)
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "items", "keys", "values", "copy":
+		return in.builtinAttribute(dict, name)
+	}
+	return nil, unsupported(reasonAttribute, "__dict__.%s", name)
+}
+
+// snapshot copies the attributes into a dict, guarding their names and order.
+func (v *fieldsDict) snapshot(in *Interpreter) (*Dict, error) {
+	table := v.owner.fields
+	if v.owner.object != nil && v.owner.object.source != nil {
+		keys := []bytecode.Object{}
+		for _, name := range table.order {
+			if _, host := table.host[name]; host && !table.slots[name] {
+				keys = append(keys, name)
+			}
+		}
+		v.owner.object.source.Child("dict", nil).Require(in.reason(), "keys", &bytecode.List{Items: keys})
+	}
+	dict := newDict()
+	for _, name := range table.order {
+		value, err := v.owner.field(in, name)
+		if err != nil {
+			return nil, err
+		}
+		if value == nil || table.slots[name] {
+			continue
+		}
+		if err := dict.setItem(in, text(name), value); err != nil {
+			return nil, err
+		}
+	}
+	return dict, nil
+}
+
+func (in *Interpreter) matchKind(f *Frame, mapping bool) error {
+	value, err := in.real(f.peek(1))
+	if err != nil {
+		return err
+	}
+	_, isDict := value.(*Dict)
+	_, isList := value.(*List)
+	_, isTuple := value.(*Tuple)
+	_, isRange := value.(*Range)
+	switch value.(type) {
+	case *Instance, *Opaque, *Tensor:
+		if !isTensor(value) {
+			return unsupported(reasonInstruction, "matching %s", value.typeName())
+		}
+	}
+	if mapping {
+		f.push(boolean(isDict))
+	} else {
+		f.push(boolean(isList || isTuple || isRange))
+	}
+	return nil
+}
+
+func (in *Interpreter) matchKeys(f *Frame) error {
+	keys, ok := f.peek(1).(*Tuple)
+	if !ok {
+		return errors.New("MATCH_KEYS without a tuple of keys")
+	}
+	subject, err := in.real(f.peek(2))
+	if err != nil {
+		return err
+	}
+	dict, ok := subject.(*Dict)
+	if !ok {
+		return unsupported(reasonInstruction, "matching keys of %s", subject.typeName())
+	}
+	values := &Tuple{}
+	for _, key := range keys.items {
+		value, err := dict.lookup(in, key)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			f.push(none())
+			return nil
+		}
+		values.items = append(values.items, value)
+	}
+	f.push(values)
+	return nil
+}
+
+func (in *Interpreter) matchClass(f *Frame, count int) error {
+	names, ok := f.pop().(*Tuple)
+	if !ok {
+		return errors.New("MATCH_CLASS without a tuple of names")
+	}
+	target, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	subject, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	class, ok := target.(*Class)
+	if !ok {
+		return in.raise("TypeError", "called match pattern must be a class")
+	}
+	matches, err := in.isInstance(subject, class)
+	if err != nil {
+		return err
+	}
+	if !matches {
+		f.push(none())
+		return nil
+	}
+	values, err := in.matchAttributes(class, subject, count, names.items)
+	if err != nil {
+		return err
+	}
+	if values == nil {
+		f.push(none())
+	} else {
+		f.push(&Tuple{items: values})
+	}
+	return nil
+}
+
+// matchAttributes reads the positional patterns through __match_args__ and the keyword patterns by name; nil where one is missing.
+func (in *Interpreter) matchAttributes(class *Class, subject Value, count int, names []Value) ([]Value, error) {
+	values := []Value{}
+	var positional []Value
+	if count > 0 {
+		if matchesSelf(class.name) {
+			values, count = append(values, subject), count-1
+		} else {
+			table, err := in.optionalAttribute(class, "__match_args__")
+			if err != nil {
+				return nil, err
+			}
+			if table != nil {
+				if positional, err = in.listOf(table); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if count > len(positional) {
+		return nil, in.raise("TypeError", shortName(class.name)+"() accepts too many positional sub-patterns")
+	}
+	for _, name := range append(append([]Value{}, positional[:count]...), names...) {
+		real, err := in.real(name)
+		if err != nil {
+			return nil, err
+		}
+		attribute, _ := stringOf(real)
+		value, err := in.optionalAttribute(subject, attribute)
+		if err != nil || value == nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
+}
+
+// matchesSelf lists the builtin types whose single positional pattern is the subject itself (PEP 634).
+func matchesSelf(name string) bool {
+	switch name {
+	case "bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple":
+		return true
+	}
+	return false
+}

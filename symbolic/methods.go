@@ -1,0 +1,592 @@
+package symbolic
+
+import (
+	"fmt"
+)
+
+func (in *Interpreter) listMethod(l *List, method string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	if method == "append" && len(values) == 1 {
+		in.listAppend(l, values[0])
+		return none(), true, nil
+	}
+	if method == "extend" && len(values) == 1 {
+		items, err := in.iterableItems(values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		return none(), true, in.extendList(l, items)
+	}
+	items, err := l.contents(in)
+	if err != nil {
+		return nil, true, err
+	}
+	switch method {
+	case "copy":
+		return newList(append([]Value{}, items...)), true, nil
+	case "clear":
+		return none(), true, in.replaceList(l, []Value{})
+	case "reverse":
+		return none(), true, in.replaceList(l, reversedValues(items))
+	case "insert", "pop", "remove", "index", "count":
+		return in.listSearch(l, items, method, values)
+	case "sort":
+		sorted, err := in.sortItems(items, arguments.Keywords)
+		if err != nil {
+			return nil, true, err
+		}
+		return none(), true, in.replaceList(l, sorted)
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) listSearch(l *List, items []Value, method string, values []Value) (Value, bool, error) {
+	switch method {
+	case "insert":
+		position, err := in.intArgument(values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		position = clampIndex(position, len(items))
+		return none(), true, in.replaceList(l, insertValue(append([]Value{}, items...), int(position), values[1]))
+	case "pop":
+		return in.listPop(l, items, values)
+	}
+	if len(values) != 1 {
+		return nil, true, unsupported(reasonBuiltinCall, "list.%s with bounds", method)
+	}
+	found, count := -1, 0
+	for i, item := range items {
+		same, err := in.sameOrEqual(item, values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		if same {
+			count++
+			if found < 0 {
+				found = i
+			}
+			if method != "count" {
+				break
+			}
+		}
+	}
+	switch {
+	case method == "count":
+		return integer(int64(count)), true, nil
+	case found < 0 && method == "remove":
+		return nil, true, in.raise("ValueError", "list.remove(x): x not in list")
+	case found < 0:
+		return nil, true, unsupported(reasonException, "list.index of an absent item")
+	case method == "remove":
+		return none(), true, in.replaceList(l, append(append([]Value{}, items[:found]...), items[found+1:]...))
+	}
+	return integer(int64(found)), true, nil
+}
+
+func clampIndex(position int64, length int) int64 {
+	if position < 0 {
+		position = max(position+int64(length), 0)
+	}
+	return min(position, int64(length))
+}
+
+func (in *Interpreter) listPop(l *List, items []Value, values []Value) (Value, bool, error) {
+	position := int64(-1)
+	if len(values) == 1 {
+		var err error
+		if position, err = in.intArgument(values[0]); err != nil {
+			return nil, true, err
+		}
+	}
+	if len(items) == 0 {
+		return nil, true, in.raise("IndexError", "pop from empty list")
+	}
+	if position < 0 {
+		position += int64(len(items))
+	}
+	if position < 0 || position >= int64(len(items)) {
+		return nil, true, in.raise("IndexError", "pop index out of range")
+	}
+	item := items[position]
+	return item, true, in.replaceList(l, append(append([]Value{}, items[:position]...), items[position+1:]...))
+}
+
+// intArgument reads an index argument.
+func (in *Interpreter) intArgument(value Value) (int64, error) {
+	index, err := in.indexValue(value)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := constantInt(index)
+	if !ok {
+		return 0, unsupported(reasonItem, "a huge index")
+	}
+	return n, nil
+}
+
+func (in *Interpreter) tupleMethod(t *Tuple, method string, arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 1 {
+		return nil, false, nil
+	}
+	switch method {
+	case "index", "count":
+		value, handled, err := in.listSearch(nil, t.items, method, arguments.Positional)
+		return value, handled, err
+	case "numel":
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	switch method {
+	case "keys", "values", "items":
+		return &dictView{d, method}, true, nil
+	case "copy":
+		copied, err := d.copy(in)
+		return copied, true, err
+	case "get":
+		value, err := d.lookup(in, values[0])
+		if err == nil && value == nil {
+			value = none()
+			if len(values) > 1 {
+				value = values[1]
+			}
+		}
+		return value, true, err
+	case "setdefault":
+		return in.dictSetDefault(d, values)
+	case "pop":
+		return in.dictPop(d, values)
+	case "update":
+		return in.dictUpdateMethod(d, arguments)
+	case "clear":
+		entries, err := d.live(in)
+		for _, entry := range entries {
+			if err == nil {
+				err = d.setItem(in, entry.key, nil)
+			}
+		}
+		return none(), true, err
+	case "popitem":
+		return in.dictPopItem(d)
+	case "move_to_end":
+		return nil, true, unsupported(reasonMutation, "OrderedDict.move_to_end")
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) dictSetDefault(d *Dict, values []Value) (Value, bool, error) {
+	value, err := d.lookup(in, values[0])
+	if err != nil || value != nil {
+		return value, true, err
+	}
+	value = none()
+	if len(values) > 1 {
+		value = values[1]
+	}
+	return value, true, d.setItem(in, values[0], value)
+}
+
+func (in *Interpreter) dictPop(d *Dict, values []Value) (Value, bool, error) {
+	value, err := d.lookup(in, values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	if value != nil {
+		return value, true, d.setItem(in, values[0], nil)
+	}
+	if len(values) > 1 {
+		return values[1], true, nil
+	}
+	key, err := in.real(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	return nil, true, in.raiseWith(in.builtinClass("KeyError"), key)
+}
+
+func (in *Interpreter) dictPopItem(d *Dict) (Value, bool, error) {
+	entries, err := d.live(in)
+	if err != nil {
+		return nil, true, err
+	}
+	if len(entries) == 0 {
+		return nil, true, in.raise("KeyError", "'popitem(): dictionary is empty'")
+	}
+	last := entries[len(entries)-1]
+	pair := &Tuple{items: []Value{last.key, last.value}}
+	return pair, true, d.setItem(in, last.key, nil)
+}
+
+func (in *Interpreter) dictUpdateMethod(d *Dict, arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) > 0 {
+		if err := in.mergeInto(d, arguments.Positional[0]); err != nil {
+			return nil, true, err
+		}
+	}
+	for _, keyword := range arguments.Keywords {
+		if err := d.setItem(in, text(keyword.Name), keyword.Value); err != nil {
+			return nil, true, err
+		}
+	}
+	return none(), true, nil
+}
+
+// mergeInto adds a mapping's items, or key-value pairs, to a dict.
+func (in *Interpreter) mergeInto(d *Dict, source Value) error {
+	source, err := in.real(source)
+	if err != nil {
+		return err
+	}
+	switch s := source.(type) {
+	case *Dict:
+		return in.updateDict(d, s)
+	case *fieldsDict:
+		snapshot, err := s.snapshot(in)
+		if err != nil {
+			return err
+		}
+		return in.updateDict(d, snapshot)
+	case *Instance, *Opaque:
+		return unsupported(reasonItem, "a dict from %s", source.typeName())
+	}
+	pairs, err := in.iterableItems(source)
+	if err != nil {
+		return err
+	}
+	for _, pair := range pairs {
+		items, err := in.iterableItems(pair)
+		if err != nil {
+			return err
+		}
+		if len(items) != 2 {
+			return unsupported(reasonItem, "a dict from items that are no pairs")
+		}
+		if err := d.setItem(in, items[0], items[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Interpreter) setMethod(s *Set, method string, arguments Arguments) (Value, bool, error) {
+	operators := map[string]string{"union": "or_", "intersection": "and_", "difference": "sub", "symmetric_difference": "xor"}
+	if method == "copy" {
+		value, err := in.newSet(s.items, s.frozen)
+		return value, true, err
+	}
+	if len(arguments.Positional) != 1 {
+		return nil, false, nil
+	}
+	argument := arguments.Positional[0]
+	if operator, ok := operators[method]; ok {
+		items, err := in.iterableItems(argument)
+		if err != nil {
+			return nil, true, err
+		}
+		other, err := in.newSet(items, false)
+		if err != nil {
+			return nil, true, err
+		}
+		value, err := in.setOperator(operator, s, other.(*Set))
+		return value, true, err
+	}
+	switch method {
+	case "add":
+		return none(), true, in.setAdd(s, argument)
+	case "update":
+		items, err := in.iterableItems(argument)
+		for _, item := range items {
+			if err == nil {
+				err = in.setAdd(s, item)
+			}
+		}
+		return none(), true, err
+	case "discard", "remove":
+		return in.setRemove(s, argument, method == "remove")
+	case "issubset", "issuperset", "isdisjoint":
+		return in.setRelation(s, method, argument)
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) setRemove(s *Set, item Value, strict bool) (Value, bool, error) {
+	if s.object != nil {
+		return nil, true, unsupported(reasonMutation, "a set")
+	}
+	inside, err := s.contains(in, item)
+	if err != nil {
+		return nil, true, err
+	}
+	if !inside {
+		if !strict {
+			return none(), true, nil
+		}
+		real, err := in.real(item)
+		if err != nil {
+			return nil, true, err
+		}
+		return nil, true, in.raiseWith(in.builtinClass("KeyError"), real)
+	}
+	in.activity++
+	hashed, _ := in.hashKey(item)
+	position := s.index[hashed]
+	s.items = append(append([]Value{}, s.items[:position]...), s.items[position+1:]...)
+	delete(s.index, hashed)
+	for key, at := range s.index {
+		if at > position {
+			s.index[key] = at - 1
+		}
+	}
+	return none(), true, nil
+}
+
+func (in *Interpreter) setRelation(s *Set, method string, argument Value) (Value, bool, error) {
+	items, err := in.iterableItems(argument)
+	if err != nil {
+		return nil, true, err
+	}
+	value, err := in.newSet(items, false)
+	if err != nil {
+		return nil, true, err
+	}
+	other := value.(*Set)
+	switch method {
+	case "issubset":
+		result, err := in.compareSets(comparisons[1], s, other)
+		return result, true, err
+	case "issuperset":
+		result, err := in.compareSets(comparisons[1], other, s)
+		return result, true, err
+	}
+	common, err := in.setOperator("and_", s, other)
+	if err != nil {
+		return nil, true, err
+	}
+	return boolean(len(common.(*Set).items) == 0), true, nil
+}
+
+// constantMethod runs text methods that take iterables; all other methods of constants are pure and run in the host.
+func (in *Interpreter) constantMethod(c *Constant, method string, arguments Arguments) (Value, bool, error) {
+	if _, isText := c.Value.(string); !isText {
+		return nil, false, nil
+	}
+	switch method {
+	case "join":
+		if argument, ok := in.single(arguments); ok {
+			items, err := in.iterableItems(argument)
+			if err != nil {
+				return nil, true, err
+			}
+			value, ok, err := in.evaluateConstant("str.join", c, newList(items))
+			return value, ok, err
+		}
+	case "format":
+		for _, value := range arguments.Positional {
+			if real, err := in.real(value); err != nil || isTensor(real) {
+				return nil, true, unsupported(reasonFormatting, "a tensor")
+			}
+		}
+	}
+	return nil, false, nil
+}
+
+// objectMethod runs the methods that object, BaseException and other builtin bases give to instances.
+func (in *Interpreter) objectMethod(v *Instance, name string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	switch name {
+	case "object.__init__", "BaseException.__init__", "Exception.__init__":
+		return none(), true, in.objectInit(v, values)
+	case "object.__setattr__", "BaseException.__setattr__", "object.__delattr__", "BaseException.__delattr__":
+		return in.rawSetAttribute(v, values)
+	case "object.__getattribute__", "BaseException.__getattribute__":
+		key, err := in.real(values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		attribute, _ := stringOf(key)
+		value, err := in.genericGetAttribute(v, attribute)
+		return value, true, err
+	case "object.__eq__", "object.__ne__":
+		same, err := in.identical(v, values[0])
+		if err != nil || !same {
+			return notImplementedValue(), true, err
+		}
+		return boolean(name == "object.__eq__"), true, nil
+	case "object.__str__":
+		return in.textMethod(v, "__repr__")
+	case "BaseException.__str__":
+		return in.exceptionText(v)
+	case "object.__init_subclass__":
+		return none(), true, nil
+	}
+	if v.exception != nil && shortName(name) == "__init__" && len(arguments.Keywords) == 0 {
+		return none(), true, in.objectInit(v, values)
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) objectInit(v *Instance, values []Value) error {
+	if v.exception != nil {
+		in.activity++
+		v.exception.arguments = append([]Value{}, values...)
+	}
+	return nil
+}
+
+func (in *Interpreter) rawSetAttribute(v *Instance, values []Value) (Value, bool, error) {
+	key, err := in.real(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	attribute, ok := stringOf(key)
+	if !ok {
+		return nil, true, unsupported(reasonMutation, "an attribute whose name is no text")
+	}
+	var value Value
+	if len(values) > 1 {
+		value = values[1]
+	}
+	in.tail = nil
+	return none(), true, in.genericSetAttribute(v, attribute, value)
+}
+
+// textMethod runs a Python __repr__ or __str__; object's own shows an address, which only Python knows.
+func (in *Interpreter) textMethod(v *Instance, name string) (Value, bool, error) {
+	method, err := in.specialMethod(v.class, name, v)
+	if err != nil {
+		return nil, true, err
+	}
+	if bound, ok := method.(*Method); ok {
+		value, err := in.call(bound, Arguments{})
+		return value, true, err
+	}
+	if v.exception != nil && name == "__str__" {
+		return in.exceptionText(v)
+	}
+	return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
+}
+
+// exceptionText is BaseException.__str__.
+func (in *Interpreter) exceptionText(v *Instance) (Value, bool, error) {
+	if v.exception == nil || v.class.isSubclassOf("KeyError") || v.class.isSubclassOf("OSError") {
+		return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
+	}
+	switch len(v.exception.arguments) {
+	case 0:
+		return text(""), true, nil
+	case 1:
+		value, err := in.stringify(v.exception.arguments[0])
+		return value, true, err
+	}
+	value, err := in.stringify(&Tuple{items: v.exception.arguments})
+	return value, true, err
+}
+
+func (in *Interpreter) fieldsMethod(v *fieldsDict, method string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	if method == "get" && len(values) > 0 {
+		found, err := v.contains(in, values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		if found {
+			value, err := v.getItem(in, values[0])
+			return value, true, err
+		}
+		if len(values) > 1 {
+			return values[1], true, nil
+		}
+		return none(), true, nil
+	}
+	return nil, false, nil
+}
+
+// stringify is str() of anything whose text does not depend on a tensor or an address.
+func (in *Interpreter) stringify(value Value) (Value, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case *Constant:
+		switch s := v.Value.(type) {
+		case string:
+			return v, nil
+		case int64:
+			return text(fmt.Sprint(s)), nil
+		}
+	case *Instance:
+		if v.base == nil {
+			result, _, err := in.textMethod(v, "__str__")
+			return result, err
+		}
+	case *Tensor:
+		return nil, unsupported(reasonFormatting, "a tensor")
+	}
+	return in.evaluated("builtins.str", value)
+}
+
+func (in *Interpreter) buildString(f *Frame, count int) error {
+	joined := ""
+	for _, part := range f.popMany(count) {
+		s, ok := stringOf(part)
+		if !ok {
+			return unsupported(reasonFormatting, "%s", part.typeName())
+		}
+		joined += s
+	}
+	f.push(text(joined))
+	return nil
+}
+
+// formatValue is FORMAT_VALUE: conversion, then format() with a specification.
+func (in *Interpreter) formatValue(f *Frame, flags int) error {
+	var specification Value = text("")
+	if flags&4 != 0 {
+		specification = f.pop()
+	}
+	value, err := in.real(f.pop())
+	if err != nil {
+		return err
+	}
+	if isTensor(value) {
+		return unsupported(reasonFormatting, "a tensor")
+	}
+	switch flags & 3 {
+	case 1:
+		value, err = in.stringify(value)
+	case 2:
+		if instance, ok := value.(*Instance); ok && instance.base == nil {
+			value, _, err = in.textMethod(instance, "__repr__")
+		} else {
+			value, err = in.evaluated("builtins.repr", value)
+		}
+	case 3:
+		value, err = in.evaluated("builtins.ascii", value)
+	}
+	if err != nil {
+		return err
+	}
+	if s, _ := stringOf(specification); s == "" {
+		if instance, ok := value.(*Instance); ok && instance.base == nil {
+			hook, owner, err := in.classLookup(instance.class, "__format__")
+			if err != nil || hook != nil && owner.name != "object" {
+				return unsupported(reasonFormatting, "%s", instance.class.name)
+			}
+			return in.pushResult(f)(in.stringify(value))
+		}
+	}
+	return in.pushResult(f)(in.evaluated("builtins.format", value, specification))
+}
+
+// evaluated runs a pure function in the host or breaks.
+func (in *Interpreter) evaluated(name string, operands ...Value) (Value, error) {
+	value, ok, err := in.evaluateConstant(name, operands...)
+	if err == nil && !ok {
+		err = unsupported(reasonFormatting, "%s", operands[0].typeName())
+	}
+	return value, err
+}

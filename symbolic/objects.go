@@ -1,0 +1,698 @@
+package symbolic
+
+import (
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+	"fusee/guards"
+	"fusee/trace"
+)
+
+func text(s string) *Constant    { return &Constant{s} }
+func integer(n int64) *Constant  { return &Constant{n} }
+func boolean(b bool) *Constant   { return &Constant{b} }
+func none() *Constant            { return &Constant{bytecode.None} }
+func notImplementedValue() Value { return &Constant{notImplemented{}} }
+func objectWire(id trace.ObjectID) bytecode.Tuple {
+	return bytecode.Tuple{"object", int64(id)}
+}
+
+func isNone(value Value) bool {
+	constant, ok := value.(*Constant)
+	return ok && constant.Value == bytecode.Object(bytecode.None)
+}
+
+// real looks into a lazy value: from here on the capture depends on it.
+func (in *Interpreter) real(value Value) (Value, error) {
+	lazy, ok := value.(*Lazy)
+	if !ok {
+		return value, nil
+	}
+	if lazy.value == nil {
+		real, err := in.realize(lazy.reference, lazy.source)
+		if err != nil {
+			return nil, err
+		}
+		lazy.value = real
+	}
+	return lazy.value, nil
+}
+
+// realAll looks into each of the values.
+func (in *Interpreter) realAll(values []Value) ([]Value, error) {
+	reals := make([]Value, len(values))
+	for i, value := range values {
+		real, err := in.real(value)
+		if err != nil {
+			return nil, err
+		}
+		reals[i] = real
+	}
+	return reals, nil
+}
+
+// realize turns a reference into a value. With a source the capture guards what it learns; without one the value cannot change
+// (an answer of the host, a class attribute of a library).
+func (in *Interpreter) realize(reference trace.Reference, source *guards.Source) (Value, error) {
+	if constant, ok := reference.(trace.Constant); ok {
+		in.guardConstant(source, constant.Value)
+		return &Constant{constant.Value}, nil
+	}
+	id := reference.(trace.ObjectID)
+	description, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	if known := in.values[id]; known != nil {
+		return known, in.guardSame(description, known, source)
+	}
+	value, err := in.fromDescription(description, source)
+	if err != nil {
+		return nil, err
+	}
+	in.values[id] = value
+	return value, nil
+}
+
+func (in *Interpreter) guardConstant(source *guards.Source, value bytecode.Object) {
+	if source == nil || source.Accessor.Kind == "object" {
+		return
+	}
+	switch value.(type) {
+	case bytecode.NoneType, bool, bytecode.EllipsisType:
+		source.Require(in.reason(), "is", value)
+	default:
+		source.Require(in.reason(), "equals", value)
+	}
+}
+
+// guardSame guards an object that was already reached another way.
+func (in *Interpreter) guardSame(description *trace.Description, known Value, source *guards.Source) error {
+	if source == nil || source.Accessor.Kind == "object" {
+		return nil
+	}
+	object := objectOf(known)
+	if object == nil || object.source == source {
+		return nil
+	}
+	if object.source == nil || fixedKind(description.Kind) {
+		source.Require(in.reason(), "is", objectWire(description.ID))
+		return nil
+	}
+	source.Require(in.reason(), "same", int64(object.source.Wanted()))
+	return nil
+}
+
+// fixedKind tells kinds of objects that are guarded by identity.
+func fixedKind(kind string) bool {
+	switch kind {
+	case "function", "builtin", "descriptor", "module", "type", "dtype", "layout", "memory_format", "property", "staticmethod", "classmethod", "generator", "cell":
+		return true
+	}
+	return false
+}
+
+// objectOf returns the link to the live object of a value, nil for values made during capture.
+func objectOf(value Value) *existing {
+	switch v := value.(type) {
+	case *Tensor:
+		if v.id != 0 {
+			return &existing{v.id, v.source}
+		}
+	case *Tuple:
+		return v.object
+	case *List:
+		return v.object
+	case *Dict:
+		return v.object
+	case *Set:
+		return v.object
+	case *Function:
+		return v.object
+	case *Method:
+		return v.object
+	case *Builtin:
+		return v.object
+	case *Class:
+		if v.id != 0 {
+			return &existing{v.id, v.source}
+		}
+	case *Instance:
+		return v.object
+	case *PythonModule:
+		return &existing{v.id, v.source}
+	case *Cell:
+		return v.object
+	case *LibraryValue:
+		if v.id != 0 {
+			return &existing{v.id, v.path}
+		}
+	case *Opaque:
+		return v.object
+	}
+	return nil
+}
+
+func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Source) (Value, error) {
+	object := &existing{d.ID, source}
+	if source != nil && source.Accessor.Kind != "object" {
+		if err := in.guardDescribed(d, source); err != nil {
+			return nil, err
+		}
+	}
+	switch d.Kind {
+	case "tensor":
+		return in.describedTensor(d, source)
+	case "tuple", "size":
+		return in.describedTuple(d, object)
+	case "list":
+		return &List{object: object}, nil
+	case "dict":
+		return in.describedDict(d, object)
+	case "set", "frozenset":
+		return in.describedSet(d, object)
+	case "slice", "range":
+		return in.describedBounds(d, object)
+	case "function":
+		return in.describedFunction(d, source)
+	case "cell":
+		return in.describedCell(d, object)
+	case "method":
+		return in.describedMethod(d, object)
+	case "builtin", "descriptor":
+		return in.describedBuiltin(d, object)
+	case "type":
+		return in.describedClass(d, source)
+	case "module":
+		return &PythonModule{id: d.ID, name: trace.Text(d.Payload, "name"), source: source, written: map[string]Value{}}, nil
+	case "object", "module_tree":
+		return in.describedInstance(d, object)
+	case "property", "staticmethod", "classmethod", "partial":
+		return in.describedWrapper(d, object)
+	case "dtype", "device", "layout", "memory_format", "generator":
+		name, _ := d.Payload.(string)
+		return &LibraryValue{kind: d.Kind, text: name, id: d.ID, path: source}, nil
+	}
+	return &Opaque{object, d.Kind}, nil
+}
+
+// guardDescribed adds the guard that makes the description's kind hold at the next call.
+func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Source) error {
+	switch {
+	case d.Kind == "tensor":
+		return nil // the tensor's own check says everything
+	case d.Kind == "device" || d.Kind == "size" || d.Kind == "range" || d.Kind == "slice":
+		source.Require(in.reason(), "equals", objectWire(d.ID))
+	case fixedKind(d.Kind):
+		source.Require(in.reason(), "is", objectWire(d.ID))
+	case d.Kind == "object" && in.isEnumMember(d):
+		source.Require(in.reason(), "is", objectWire(d.ID))
+	case d.Kind == "opaque":
+		source.Require(in.reason(), "is", objectWire(d.ID))
+	case d.TypeID != 0:
+		source.Require(in.reason(), "type", objectWire(d.TypeID))
+	default:
+		return errors.Newf("object %d of kind %s has no type", d.ID, d.Kind)
+	}
+	return nil
+}
+
+func (in *Interpreter) isEnumMember(d *trace.Description) bool {
+	class, err := in.classByID(d.TypeID)
+	return err == nil && class.isSubclassOf("enum.Enum")
+}
+
+func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Source) (Value, error) {
+	fields, ok := d.Payload.(bytecode.Tuple)
+	if !ok || len(fields) < 7 {
+		return nil, errors.New("a tensor's description is malformed")
+	}
+	meta, err := parseMeta(fields)
+	if err != nil {
+		return nil, err
+	}
+	tensor := &Tensor{meta: meta, id: d.ID, source: source, attributes: map[string]Value{}, storage: &storage{}}
+	class, err := in.classByID(d.TypeID)
+	if err != nil {
+		return nil, err
+	}
+	if class.name != "torch.Tensor" && class.name != "torch.nn.parameter.Parameter" {
+		tensor.class = class
+	}
+	if source != nil {
+		checked := append(bytecode.Tuple{}, fields[:7]...)
+		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checked, int64(d.ID))
+	}
+	return tensor, nil
+}
+
+// parseMeta reads tensor metadata from its wire form.
+func parseMeta(fields bytecode.Tuple) (graph.Meta, error) {
+	var meta graph.Meta
+	name, _ := fields[0].(string)
+	dtype, ok := graph.ParseDType(name)
+	if !ok {
+		return meta, errors.Newf("element type %q is not known", name)
+	}
+	device, _ := fields[1].(string)
+	offset, _ := fields[4].(int64)
+	requiresGrad, _ := fields[5].(bool)
+	flags, _ := fields[6].(int64)
+	meta = graph.Meta{DType: dtype, Device: parseDevice(device), Sizes: sizesOf(fields[2]), Strides: sizesOf(fields[3]),
+		Offset: graph.Size{Hint: offset}, RequiresGrad: requiresGrad, Flags: graph.MetaFlags(flags)}
+	if len(meta.Sizes) != len(meta.Strides) {
+		return meta, errors.New("a tensor has more sizes than strides")
+	}
+	return meta, nil
+}
+
+func parseDevice(name string) graph.Device {
+	kind, index, found := strings.Cut(name, ":")
+	device := graph.Device{Type: kind}
+	if found {
+		for _, digit := range index {
+			device.Index = device.Index*10 + int(digit-'0')
+		}
+	}
+	return device
+}
+
+func sizesOf(object bytecode.Object) []graph.Size {
+	items := trace.Items(object)
+	sizes := make([]graph.Size, len(items))
+	for i, item := range items {
+		n, _ := item.(int64)
+		sizes[i] = graph.Size{Hint: n}
+	}
+	return sizes
+}
+
+func (in *Interpreter) describedTuple(d *trace.Description, object *existing) (Value, error) {
+	class, err := in.subclassOf(d.TypeID, "tuple")
+	if err != nil {
+		return nil, err
+	}
+	if d.Kind == "size" {
+		tuple := &Tuple{class: &Class{name: "torch.Size", baseNames: []string{"torch.Size", "tuple", "object"}}, object: object}
+		for _, item := range trace.Items(d.Payload) {
+			tuple.items = append(tuple.items, &Constant{item})
+		}
+		return tuple, nil
+	}
+	if _, absent := d.Payload.(bytecode.NoneType); absent {
+		return &Opaque{object, "tuple"}, nil
+	}
+	items := trace.Items(d.Payload)
+	if object.source != nil && object.source.Accessor.Kind != "object" {
+		object.source.Require(in.reason(), "len", int64(len(items)))
+	}
+	tuple := &Tuple{class: class, object: object}
+	for i, item := range items {
+		value, err := in.child(item, object.source, "item", int64(i))
+		if err != nil {
+			return nil, err
+		}
+		tuple.items = append(tuple.items, value)
+	}
+	return tuple, nil
+}
+
+// child wraps a reference that was found inside another object.
+func (in *Interpreter) child(item bytecode.Object, parent *guards.Source, accessor string, argument bytecode.Object) (Value, error) {
+	reference, err := trace.ParseReference(item)
+	if err != nil {
+		return nil, err
+	}
+	if parent == nil {
+		return in.sourceless(reference), nil
+	}
+	return &Lazy{reference: reference, source: parent.Child(accessor, argument)}, nil
+}
+
+// sourceless wraps a reference whose object stays what it is: it is reached again through the object itself.
+func (in *Interpreter) sourceless(reference trace.Reference) Value {
+	if constant, ok := reference.(trace.Constant); ok {
+		return &Constant{constant.Value}
+	}
+	return &Lazy{reference: reference, source: in.objectSource(reference.(trace.ObjectID))}
+}
+
+// objectSource reads a live object that the entry itself holds.
+func (in *Interpreter) objectSource(id trace.ObjectID) *guards.Source {
+	return in.program.Root(guards.Accessor{Kind: "object", Argument: int64(id)})
+}
+
+// subclassOf returns the class of an object unless it is exactly the builtin.
+func (in *Interpreter) subclassOf(typeID trace.ObjectID, builtin string) (*Class, error) {
+	if typeID == 0 {
+		return nil, nil
+	}
+	class, err := in.classByID(typeID)
+	if err != nil || class.name == builtin {
+		return nil, err
+	}
+	return class, nil
+}
+
+func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Value, error) {
+	class, err := in.subclassOf(d.TypeID, "dict")
+	if err != nil {
+		return nil, err
+	}
+	if class != nil && !class.isSubclassOf("collections.OrderedDict") && !class.isSubclassOf("collections.defaultdict") && !class.isSubclassOf("collections.Counter") {
+		return &Opaque{object, "dict"}, nil
+	}
+	dict := &Dict{class: class, object: object, index: map[any]*dictEntry{}}
+	if _, absent := d.Payload.(bytecode.NoneType); absent {
+		dict.globals = true
+	}
+	return dict, nil
+}
+
+func (in *Interpreter) describedSet(d *trace.Description, object *existing) (Value, error) {
+	if _, absent := d.Payload.(bytecode.NoneType); absent || d.Kind == "set" {
+		// A set that lives outside may change without its identity changing, and no guard reads its items.
+		return &Opaque{object, d.Kind}, nil
+	}
+	if object.source != nil && object.source.Accessor.Kind != "object" {
+		object.source.Require(in.reason(), "equals", objectWire(d.ID))
+	}
+	set := &Set{frozen: d.Kind == "frozenset", index: map[any]int{}}
+	for _, item := range trace.Items(d.Payload) {
+		value, err := in.child(item, nil, "", nil)
+		if err != nil {
+			return nil, err
+		}
+		if err := in.setAdd(set, value); err != nil {
+			return nil, err
+		}
+	}
+	set.object = object
+	return set, nil
+}
+
+func (in *Interpreter) describedBounds(d *trace.Description, object *existing) (Value, error) {
+	items := trace.Items(d.Payload)
+	if len(items) != 3 {
+		return nil, errors.Newf("a %s has not three bounds", d.Kind)
+	}
+	bounds := make([]Value, 3)
+	for i, item := range items {
+		value, err := in.child(item, nil, "", nil)
+		if err != nil {
+			return nil, err
+		}
+		bounds[i] = value
+	}
+	if d.Kind == "slice" {
+		return &SliceValue{bounds[0], bounds[1], bounds[2]}, nil
+	}
+	start, okStart := constantInt(bounds[0])
+	stop, okStop := constantInt(bounds[1])
+	step, okStep := constantInt(bounds[2])
+	if !okStart || !okStop || !okStep {
+		return &Opaque{object, "range"}, nil
+	}
+	return &Range{start, stop, step}, nil
+}
+
+func (in *Interpreter) describedCell(d *trace.Description, object *existing) (Value, error) {
+	cell := &Cell{object: object}
+	if object.source == nil {
+		object.source = in.objectSource(d.ID)
+	}
+	if items := trace.Items(d.Payload); len(items) == 1 {
+		content, err := in.child(items[0], object.source, "contents", nil)
+		if err != nil {
+			return nil, err
+		}
+		cell.content = content
+	}
+	return cell, nil
+}
+
+func (in *Interpreter) describedMethod(d *trace.Description, object *existing) (Value, error) {
+	parts := trace.Items(d.Payload)
+	if len(parts) != 2 {
+		return nil, errors.New("a method's description is malformed")
+	}
+	self, err := in.child(parts[0], object.source, "attr", "__self__")
+	if err != nil {
+		return nil, err
+	}
+	function, err := in.child(parts[1], object.source, "attr", "__func__")
+	if err != nil {
+		return nil, err
+	}
+	return &Method{self, function, object}, nil
+}
+
+func (in *Interpreter) describedBuiltin(d *trace.Description, object *existing) (Value, error) {
+	value := &Builtin{name: trace.Text(d.Payload, "name"), flavor: trace.Text(d.Payload, "flavor"), object: object}
+	if _, bound := trace.Field(d.Payload, "self").(int64); bound {
+		owner, err := in.child(trace.Field(d.Payload, "self"), object.source, "attr", "__self__")
+		if err != nil {
+			return nil, err
+		}
+		value.self = owner
+	}
+	return value, nil
+}
+
+func (in *Interpreter) describedFunction(d *trace.Description, source *guards.Source) (*Function, error) {
+	code, ok := trace.Field(d.Payload, "code").(*bytecode.Code)
+	if !ok {
+		return nil, errors.New("a function's description has no code")
+	}
+	function := &Function{code: in.uniqueCode(d.ID, code), name: trace.Text(d.Payload, "name"), qualname: trace.Text(d.Payload, "qualname"),
+		module: trace.Text(d.Payload, "module"), treat: trace.Text(d.Payload, "treat"), treatReason: trace.Text(d.Payload, "reason"),
+		object: &existing{d.ID, source}, attributes: map[string]Value{}}
+	if err := in.functionGlobals(function, d); err != nil {
+		return nil, err
+	}
+	return function, in.functionDefaults(function, d)
+}
+
+// uniqueCode keeps one code object per function described, so that decoding happens once.
+func (in *Interpreter) uniqueCode(_ trace.ObjectID, code *bytecode.Code) *bytecode.Code { return code }
+
+func (in *Interpreter) functionGlobals(function *Function, d *trace.Description) error {
+	id, ok := trace.Field(d.Payload, "globals").(int64)
+	if !ok {
+		return errors.New("a function's description has no globals")
+	}
+	globals, _ := in.values[trace.ObjectID(id)].(*Dict)
+	if globals == nil {
+		globals = &Dict{object: &existing{trace.ObjectID(id), nil}, index: map[any]*dictEntry{}, globals: true}
+		in.values[trace.ObjectID(id)] = globals
+	}
+	function.globals = globals
+	read, _ := trace.Field(d.Payload, "globals_read").(*bytecode.Dict)
+	function.builtins = map[string]bool{}
+	for _, item := range trace.Items(trace.Field(d.Payload, "builtins_read")) {
+		if name, ok := item.(string); ok {
+			function.builtins[name] = true
+		}
+	}
+	if read == nil {
+		return nil
+	}
+	for i, key := range read.Keys {
+		name, _ := key.(string)
+		if function.builtins[name] || globals.index[constantKey(name)] != nil {
+			continue
+		}
+		reference, err := trace.ParseReference(read.Values[i])
+		if err != nil {
+			return err
+		}
+		in.addGlobal(globals, name, reference)
+	}
+	return nil
+}
+
+// addGlobal makes a global variable known without depending on it yet.
+func (in *Interpreter) addGlobal(globals *Dict, name string, reference trace.Reference) *dictEntry {
+	source := in.globalSource(globals, name)
+	entry := &dictEntry{key: text(name), value: &Lazy{reference: reference, source: source}, fromHost: true}
+	globals.entries = append(globals.entries, entry)
+	globals.index[constantKey(name)] = entry
+	return entry
+}
+
+// globalSource reads a global variable: by name in the function's own globals, through the dict object in another module's.
+func (in *Interpreter) globalSource(globals *Dict, name string) *guards.Source {
+	return in.objectSource(globals.object.id).Child("key", name)
+}
+
+func (in *Interpreter) functionDefaults(function *Function, d *trace.Description) error {
+	source := function.object.source
+	if source == nil {
+		source = in.objectSource(d.ID)
+	}
+	defaults, err := trace.ParseReference(trace.Field(d.Payload, "defaults"))
+	if err != nil {
+		return err
+	}
+	value, err := in.realize(defaults, nil)
+	if err != nil {
+		return err
+	}
+	if tuple, ok := value.(*Tuple); ok {
+		function.defaults = tuple.items
+	}
+	keyword, err := trace.ParseReference(trace.Field(d.Payload, "kwdefaults"))
+	if err != nil {
+		return err
+	}
+	value, err = in.realize(keyword, nil)
+	if err != nil {
+		return err
+	}
+	if dict, ok := value.(*Dict); ok {
+		function.keywordDefaults = dict
+	}
+	for _, item := range trace.Items(trace.Field(d.Payload, "closure")) {
+		reference, err := trace.ParseReference(item)
+		if err != nil {
+			return err
+		}
+		cell, err := in.realize(reference, nil)
+		if err != nil {
+			return err
+		}
+		function.closure = append(function.closure, cell.(*Cell))
+	}
+	return nil
+}
+
+func (in *Interpreter) classByID(id trace.ObjectID) (*Class, error) {
+	if id == 0 {
+		return nil, errors.New("an object without a type")
+	}
+	if known, ok := in.values[id].(*Class); ok {
+		return known, nil
+	}
+	d, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	value, err := in.describedClass(d, in.objectSource(id))
+	if err != nil {
+		return nil, err
+	}
+	class, ok := value.(*Class)
+	if !ok {
+		return nil, errors.New("a type's description is malformed")
+	}
+	in.values[id] = class
+	return class, nil
+}
+
+func (in *Interpreter) describedClass(d *trace.Description, source *guards.Source) (Value, error) {
+	class := &Class{id: d.ID, name: trace.Text(d.Payload, "name"), source: source}
+	for _, item := range trace.Items(trace.Field(d.Payload, "mro")) {
+		id, _ := item.(int64)
+		class.mro = append(class.mro, trace.ObjectID(id))
+	}
+	for _, item := range trace.Items(trace.Field(d.Payload, "base_names")) {
+		name, _ := item.(string)
+		class.baseNames = append(class.baseNames, name)
+	}
+	class.hasDict, _ = trace.Field(d.Payload, "dict_offset").(bool)
+	in.classes[class.name] = class
+	return class, nil
+}
+
+// isSubclassOf tells whether a class of that canonical name is along the MRO.
+func (c *Class) isSubclassOf(name string) bool {
+	if c.name == name {
+		return true
+	}
+	for _, base := range c.baseNames {
+		if base == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (in *Interpreter) describedInstance(d *trace.Description, object *existing) (Value, error) {
+	class, err := in.classByID(d.TypeID)
+	if err != nil {
+		return nil, err
+	}
+	instance := &Instance{class: class, object: object, module: d.Kind == "module_tree", fields: newFieldTable(class.hasDict)}
+	for _, part := range []string{"dict", "slots"} {
+		for _, item := range trace.Items(trace.Field(d.Payload, part)) {
+			pair, ok := item.(bytecode.Tuple)
+			if !ok || len(pair) != 2 {
+				return nil, errors.New("an instance's attribute is malformed")
+			}
+			name, _ := pair[0].(string)
+			reference, err := trace.ParseReference(pair[1])
+			if err != nil {
+				return nil, err
+			}
+			instance.fields.host[name] = reference
+			instance.fields.order = append(instance.fields.order, name)
+			if part == "slots" {
+				instance.fields.slots[name] = true
+			}
+		}
+	}
+	if base := trace.Field(d.Payload, "value"); base != nil {
+		reference, err := trace.ParseReference(base)
+		if err != nil {
+			return nil, err
+		}
+		if constant, ok := reference.(trace.Constant); ok {
+			if object.source != nil && object.source.Accessor.Kind != "object" {
+				object.source.Require(in.reason(), "equals", objectWire(d.ID))
+			}
+			instance.base = &Constant{constant.Value}
+		}
+	}
+	return instance, nil
+}
+
+func newFieldTable(hasDict bool) *fieldTable {
+	return &fieldTable{values: map[string]Value{}, written: map[string]bool{}, host: map[string]trace.Reference{}, slots: map[string]bool{}, hasDict: hasDict}
+}
+
+// descriptorValue is a property, staticmethod, classmethod or partial object.
+type descriptorValue struct {
+	kind   string
+	parts  []Value
+	object *existing
+}
+
+func (v *descriptorValue) typeName() string {
+	if v.kind == "partial" {
+		return "functools.partial"
+	}
+	return v.kind
+}
+
+func (in *Interpreter) describedWrapper(d *trace.Description, object *existing) (Value, error) {
+	items := []bytecode.Object{d.Payload}
+	if d.Kind == "property" || d.Kind == "partial" {
+		items = trace.Items(d.Payload)
+	}
+	names := map[string][]string{"property": {"fget", "fset", "fdel"}, "partial": {"func", "args", "keywords"}, "staticmethod": {"__func__"}, "classmethod": {"__func__"}}[d.Kind]
+	value := &descriptorValue{kind: d.Kind, object: object}
+	for i, item := range items {
+		if i >= len(names) {
+			break
+		}
+		part, err := in.child(item, object.source, "attr", names[i])
+		if err != nil {
+			return nil, err
+		}
+		value.parts = append(value.parts, part)
+	}
+	return value, nil
+}

@@ -1,0 +1,883 @@
+package symbolic
+
+import (
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+// operatorRow names one binary operator: its function in the module operator, its special methods, and its sign.
+type operatorRow struct {
+	function, method, reflected, sign string
+	inplace                           *inplaceRow
+}
+
+type inplaceRow struct{ function, method string }
+
+// binaryOperators is indexed by BINARY_OP's argument (CPython 3.11, opcode.h, NB_*).
+var binaryOperators = makeBinaryOperators()
+
+func makeBinaryOperators() []operatorRow {
+	names := []struct{ function, method, sign string }{
+		{"add", "add", "+"}, {"and_", "and", "&"}, {"floordiv", "floordiv", "//"}, {"lshift", "lshift", "<<"}, {"matmul", "matmul", "@"},
+		{"mul", "mul", "*"}, {"mod", "mod", "%"}, {"or_", "or", "|"}, {"pow", "pow", "**"}, {"rshift", "rshift", ">>"}, {"sub", "sub", "-"},
+		{"truediv", "truediv", "/"}, {"xor", "xor", "^"},
+	}
+	rows := make([]operatorRow, 0, 2*len(names))
+	for _, n := range names {
+		rows = append(rows, operatorRow{n.function, "__" + n.method + "__", "__r" + n.method + "__", n.sign, nil})
+	}
+	for _, n := range names {
+		inplace := &inplaceRow{"i" + n.method, "__i" + n.method + "__"}
+		rows = append(rows, operatorRow{n.function, "__" + n.method + "__", "__r" + n.method + "__", n.sign + "=", inplace})
+	}
+	return rows
+}
+
+// comparisonRow names one rich comparison and its reflection.
+type comparisonRow struct{ function, method, reflected, sign string }
+
+// comparisons is indexed by COMPARE_OP's argument.
+var comparisons = []comparisonRow{
+	{"lt", "__lt__", "__gt__", "<"}, {"le", "__le__", "__ge__", "<="}, {"eq", "__eq__", "__eq__", "=="},
+	{"ne", "__ne__", "__ne__", "!="}, {"gt", "__gt__", "__lt__", ">"}, {"ge", "__ge__", "__le__", ">="},
+}
+
+// binary is PyNumber_Add and its kin: the left operand's method, then the right one's reflected method.
+func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error) {
+	operands, err := in.realAll([]Value{left, right})
+	if err != nil {
+		return nil, err
+	}
+	left, right = operands[0], operands[1]
+	if isTensor(left) || isTensor(right) {
+		return in.tensorBinary(row, left, right)
+	}
+	if value, done, err := in.builtinBinary(row, left, right); done || err != nil {
+		return value, err
+	}
+	if hasMethods(left) || hasMethods(right) {
+		return in.methodBinary(row, left, right)
+	}
+	if value, ok, err := in.evaluateConstant("operator."+row.function, left, right); ok || err != nil {
+		return value, err
+	}
+	return nil, unsupported(reasonOperator, "%s %s %s", left.typeName(), row.sign, right.typeName())
+}
+
+func isTensor(value Value) bool {
+	_, ok := value.(*Tensor)
+	return ok
+}
+
+// hasMethods tells values whose operators are methods written in Python.
+func hasMethods(value Value) bool {
+	switch v := value.(type) {
+	case *Instance:
+		return true
+	case *Tuple:
+		return v.class != nil && userClass(v.class.name)
+	case *Class:
+		return false
+	}
+	return false
+}
+
+func (in *Interpreter) tensorBinary(row operatorRow, left, right Value) (Value, error) {
+	if hasMethods(left) || hasMethods(right) {
+		return in.methodBinary(row, left, right)
+	}
+	name := "operator." + row.function
+	if row.inplace != nil && isTensor(left) {
+		name = "operator." + row.inplace.function
+	}
+	return in.torchCall(name, Arguments{Positional: []Value{left, right}})
+}
+
+// builtinBinary handles constants and builtin containers; done is false where neither operand's type knows the operator.
+func (in *Interpreter) builtinBinary(row operatorRow, left, right Value) (Value, bool, error) {
+	a, okLeft := left.(*Constant)
+	b, okRight := right.(*Constant)
+	if okLeft && okRight {
+		if folded := foldBinary(row.function, a.Value, b.Value); folded != nil {
+			return &Constant{folded}, true, nil
+		}
+		value, ok, err := in.evaluateConstant("operator."+row.function, left, right)
+		return value, ok, err
+	}
+	switch row.function {
+	case "add":
+		return in.concatenate(row, left, right)
+	case "mul":
+		return in.repeat(row, left, right)
+	case "or_", "and_", "sub", "xor":
+		return in.setOrDictOperator(row, left, right)
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) concatenate(row operatorRow, left, right Value) (Value, bool, error) {
+	switch a := left.(type) {
+	case *List:
+		if row.inplace != nil {
+			items, err := in.listOf(right)
+			if err != nil {
+				return nil, true, err
+			}
+			return a, true, in.extendList(a, items)
+		}
+		if b, ok := right.(*List); ok {
+			first, err := a.contents(in)
+			if err != nil {
+				return nil, true, err
+			}
+			second, err := b.contents(in)
+			return newList(append(append([]Value{}, first...), second...)), true, err
+		}
+	case *Tuple:
+		if b, ok := right.(*Tuple); ok && !hasMethods(a) && !hasMethods(b) {
+			return &Tuple{items: append(append([]Value{}, a.items...), b.items...), class: sizeClass(a, b)}, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// sizeClass keeps torch.Size through concatenation, as torch.Size.__add__ does.
+func sizeClass(a, b *Tuple) *Class {
+	if a.class != nil && a.class.name == "torch.Size" {
+		return a.class
+	}
+	if b.class != nil && b.class.name == "torch.Size" {
+		return b.class
+	}
+	return nil
+}
+
+func (in *Interpreter) repeat(row operatorRow, left, right Value) (Value, bool, error) {
+	count, ok := constantInt(right)
+	sequence := left
+	if !ok {
+		if count, ok = constantInt(left); !ok {
+			return nil, false, nil
+		}
+		sequence = right
+	}
+	var items []Value
+	var err error
+	switch s := sequence.(type) {
+	case *List:
+		items, err = s.contents(in)
+	case *Tuple:
+		items = s.items
+	default:
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	if count > 0 && int64(len(items))*count > 1_000_000 {
+		return nil, true, unsupported(reasonLength, "a sequence of %d items", int64(len(items))*count)
+	}
+	repeated := []Value{}
+	for ; count > 0; count-- {
+		repeated = append(repeated, items...)
+	}
+	if list, isList := sequence.(*List); isList {
+		if row.inplace != nil && sequence == left {
+			return list, true, in.replaceList(list, repeated)
+		}
+		return newList(repeated), true, nil
+	}
+	return &Tuple{items: repeated}, true, nil
+}
+
+func (in *Interpreter) setOrDictOperator(row operatorRow, left, right Value) (Value, bool, error) {
+	if a, ok := left.(*Dict); ok && row.function == "or_" {
+		b, ok := right.(*Dict)
+		if !ok {
+			return nil, false, nil
+		}
+		target := a
+		if row.inplace == nil {
+			copied, err := a.copy(in)
+			if err != nil {
+				return nil, true, err
+			}
+			target = copied
+		}
+		return target, true, in.updateDict(target, b)
+	}
+	a, okLeft := left.(*Set)
+	b, okRight := right.(*Set)
+	if okLeft && okRight {
+		if row.inplace != nil && !a.frozen {
+			return nil, true, unsupported(reasonOperator, "set %s set", row.sign)
+		}
+		value, err := in.setOperator(row.function, a, b)
+		return value, true, err
+	}
+	return nil, false, nil
+}
+
+// methodBinary is the dispatch over methods written in Python: a subclass's reflected method goes first.
+func (in *Interpreter) methodBinary(row operatorRow, left, right Value) (Value, error) {
+	leftClass, err := in.classOf(left)
+	if err != nil {
+		return nil, err
+	}
+	rightClass, err := in.classOf(right)
+	if err != nil {
+		return nil, err
+	}
+	if row.inplace != nil {
+		if value, err := in.tryMethod(leftClass, row.inplace.method, left, right); value != nil || err != nil {
+			return value, err
+		}
+	}
+	reflectedFirst := rightClass != leftClass && rightClass.inherits(leftClass)
+	order := []func() (Value, error){
+		func() (Value, error) { return in.tryMethod(leftClass, row.method, left, right) },
+		func() (Value, error) {
+			if rightClass == leftClass {
+				return nil, nil
+			}
+			return in.tryMethod(rightClass, row.reflected, right, left)
+		},
+	}
+	if reflectedFirst {
+		order[0], order[1] = order[1], order[0]
+	}
+	for _, attempt := range order {
+		if value, err := attempt(); value != nil || err != nil {
+			return value, err
+		}
+	}
+	return nil, in.raise("TypeError", "unsupported operand type(s) for "+row.sign+": '"+shortName(leftClass.name)+"' and '"+shortName(rightClass.name)+"'")
+}
+
+// tryMethod calls a special method; nil when it is absent or returns NotImplemented.
+func (in *Interpreter) tryMethod(class *Class, name string, self Value, arguments ...Value) (Value, error) {
+	method, err := in.specialMethod(class, name, self)
+	if err != nil || method == nil {
+		return nil, err
+	}
+	if isTensor(self) {
+		return in.call(method, Arguments{Positional: arguments})
+	}
+	value, err := in.call(method, Arguments{Positional: arguments})
+	if err != nil {
+		return nil, err
+	}
+	if value, err = in.real(value); err != nil {
+		return nil, err
+	}
+	if constant, ok := value.(*Constant); ok && constant.Value == (notImplemented{}) {
+		return nil, nil
+	}
+	if library, ok := value.(*Opaque); ok && library.kind == "NotImplementedType" {
+		return nil, nil
+	}
+	return value, nil
+}
+
+// compare is PyObject_RichCompare.
+func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, error) {
+	operands, err := in.realAll([]Value{left, right})
+	if err != nil {
+		return nil, err
+	}
+	left, right = operands[0], operands[1]
+	if isTensor(left) || isTensor(right) {
+		if hasMethods(left) || hasMethods(right) {
+			return in.methodCompare(row, left, right)
+		}
+		if isNone(left) || isNone(right) {
+			switch row.function {
+			case "eq", "ne":
+				return boolean(row.function == "ne"), nil
+			}
+		}
+		return in.torchCall("operator."+row.function, Arguments{Positional: []Value{left, right}})
+	}
+	if hasMethods(left) || hasMethods(right) {
+		return in.methodCompare(row, left, right)
+	}
+	a, okLeft := left.(*Constant)
+	b, okRight := right.(*Constant)
+	if okLeft && okRight {
+		if folded, ok := foldCompare(row.function, a.Value, b.Value); ok {
+			return boolean(folded), nil
+		}
+	}
+	if row.function == "eq" || row.function == "ne" {
+		equal, err := in.equal(left, right)
+		return boolean(equal == (row.function == "eq")), err
+	}
+	return in.compareSequences(row, left, right)
+}
+
+func (in *Interpreter) methodCompare(row comparisonRow, left, right Value) (Value, error) {
+	leftClass, err := in.classOf(left)
+	if err != nil {
+		return nil, err
+	}
+	rightClass, err := in.classOf(right)
+	if err != nil {
+		return nil, err
+	}
+	type side struct {
+		class       *Class
+		method      string
+		self, other Value
+	}
+	sides := []side{{leftClass, row.method, left, right}, {rightClass, row.reflected, right, left}}
+	if rightClass != leftClass && rightClass.inherits(leftClass) {
+		sides[0], sides[1] = sides[1], sides[0]
+	}
+	for _, s := range sides {
+		value, done, err := in.compareMethod(s.class, s.method, s.self, s.other)
+		if done || err != nil {
+			return value, err
+		}
+	}
+	if row.function == "eq" || row.function == "ne" {
+		same, err := in.identical(left, right)
+		return boolean(same == (row.function == "eq")), err
+	}
+	return nil, in.raise("TypeError", "'"+row.sign+"' not supported between instances of '"+shortName(leftClass.name)+"' and '"+shortName(rightClass.name)+"'")
+}
+
+// compareMethod runs one comparison method; object's own ones compare identities, and __ne__ inverts __eq__.
+func (in *Interpreter) compareMethod(class *Class, method string, self, other Value) (Value, bool, error) {
+	found, _, err := in.classLookup(class, method)
+	if err != nil || found == nil {
+		return nil, false, err
+	}
+	if found, err = in.real(found); err != nil {
+		return nil, false, err
+	}
+	if builtin, ok := found.(*Builtin); ok {
+		if builtin.name != "object."+method {
+			return in.compareBuiltinBase(builtin, method, self, other)
+		}
+		if method != "__ne__" {
+			return nil, false, nil
+		}
+		equal, done, err := in.compareMethod(class, "__eq__", self, other)
+		if err != nil || !done {
+			return nil, false, err
+		}
+		truth, err := in.truth(equal)
+		return boolean(!truth), true, err
+	}
+	value, err := in.tryMethod(class, method, self, other)
+	return value, value != nil, err
+}
+
+// compareBuiltinBase compares instances of subclasses of builtin types (an IntEnum, a str subclass) by their base values.
+func (in *Interpreter) compareBuiltinBase(builtin *Builtin, method string, self, other Value) (Value, bool, error) {
+	a, b := baseValue(self), baseValue(other)
+	if a == nil || b == nil {
+		return nil, false, unsupported(reasonComparison, "%s", builtin.name)
+	}
+	for _, row := range comparisons {
+		if row.method == method {
+			value, err := in.compare(row, a, b)
+			return value, err == nil, err
+		}
+	}
+	return nil, false, unsupported(reasonComparison, "%s", builtin.name)
+}
+
+// baseValue is the builtin value of a constant or of an instance of a subclass of a builtin; nil otherwise.
+func baseValue(value Value) Value {
+	switch v := value.(type) {
+	case *Constant:
+		return v
+	case *Instance:
+		return v.base
+	case *Tuple:
+		return &Tuple{items: v.items}
+	}
+	return nil
+}
+
+// equal is == for values whose equality runs no user code at the top; items of containers may still be instances.
+func (in *Interpreter) equal(left, right Value) (bool, error) {
+	operands, err := in.realAll([]Value{left, right})
+	if err != nil {
+		return false, err
+	}
+	left, right = operands[0], operands[1]
+	if left == right && !isTensor(left) {
+		return true, nil
+	}
+	switch a := left.(type) {
+	case *Constant:
+		if b, ok := right.(*Constant); ok {
+			return in.equalConstants(a, b)
+		}
+		if _, ok := right.(*Instance); !ok {
+			return false, nil
+		}
+	case *Tuple:
+		if b, ok := right.(*Tuple); ok {
+			return in.equalItems(a.items, b.items)
+		}
+		return in.differs(right)
+	case *List:
+		if b, ok := right.(*List); ok {
+			return in.equalLists(a, b)
+		}
+		return in.differs(right)
+	case *Dict:
+		if b, ok := right.(*Dict); ok {
+			return in.equalDicts(a, b)
+		}
+		return in.differs(right)
+	case *Set:
+		if b, ok := right.(*Set); ok {
+			return in.equalSets(a, b)
+		}
+		return in.differs(right)
+	case *LibraryValue:
+		return in.equalLibrary(a, right)
+	case *Class, *Function, *PythonModule, *Builtin:
+		return in.identical(left, right)
+	case *Range:
+		if b, ok := right.(*Range); ok {
+			return *a == *b, nil
+		}
+	}
+	if hasMethods(left) || hasMethods(right) {
+		value, err := in.methodCompare(comparisons[2], left, right)
+		if err != nil {
+			return false, err
+		}
+		return in.truth(value)
+	}
+	return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
+}
+
+// differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
+func (in *Interpreter) differs(right Value) (bool, error) {
+	switch right.(type) {
+	case *Constant, *Tuple, *List, *Dict, *Set, *Class, *Function, *LibraryValue:
+		return false, nil
+	}
+	return false, unsupported(reasonComparison, "%s", right.typeName())
+}
+
+func (in *Interpreter) equalConstants(a, b *Constant) (bool, error) {
+	if equal, ok := foldCompare("eq", a.Value, b.Value); ok {
+		return equal, nil
+	}
+	value, ok, err := in.evaluateConstant("operator.eq", a, b)
+	if err != nil || !ok {
+		return false, err
+	}
+	return in.truth(value)
+}
+
+func (in *Interpreter) equalItems(a, b []Value) (bool, error) {
+	if len(a) != len(b) {
+		return false, nil
+	}
+	for i := range a {
+		same, err := in.sameOrEqual(a[i], b[i])
+		if err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// sameOrEqual is PyObject_RichCompareBool with ==: identity first.
+func (in *Interpreter) sameOrEqual(a, b Value) (bool, error) {
+	operands, err := in.realAll([]Value{a, b})
+	if err != nil {
+		return false, err
+	}
+	if operands[0] == operands[1] {
+		return true, nil
+	}
+	if isTensor(operands[0]) || isTensor(operands[1]) {
+		value, err := in.compare(comparisons[2], operands[0], operands[1])
+		if err != nil {
+			return false, err
+		}
+		return in.truth(value)
+	}
+	return in.equal(operands[0], operands[1])
+}
+
+func (in *Interpreter) equalLists(a, b *List) (bool, error) {
+	first, err := a.contents(in)
+	if err != nil {
+		return false, err
+	}
+	second, err := b.contents(in)
+	if err != nil {
+		return false, err
+	}
+	return in.equalItems(first, second)
+}
+
+func (in *Interpreter) equalDicts(a, b *Dict) (bool, error) {
+	first, err := a.live(in)
+	if err != nil {
+		return false, err
+	}
+	second, err := b.live(in)
+	if err != nil || len(first) != len(second) {
+		return false, err
+	}
+	for _, entry := range first {
+		other, err := b.lookup(in, entry.key)
+		if err != nil || other == nil {
+			return false, err
+		}
+		same, err := in.sameOrEqual(entry.value, other)
+		if err != nil || !same {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (in *Interpreter) equalLibrary(a *LibraryValue, right Value) (bool, error) {
+	b, ok := right.(*LibraryValue)
+	if ok {
+		return a.kind == b.kind && a.text == b.text, nil
+	}
+	if other, isText := stringOf(right); isText && a.kind == "device" {
+		return false, unsupported(reasonComparison, "device == %q", other)
+	}
+	return in.differs(right)
+}
+
+// compareSequences orders tuples and lists item by item.
+func (in *Interpreter) compareSequences(row comparisonRow, left, right Value) (Value, error) {
+	var a, b []Value
+	var err error
+	switch l := left.(type) {
+	case *Tuple:
+		if r, ok := right.(*Tuple); ok {
+			a, b = l.items, r.items
+		}
+	case *List:
+		if r, ok := right.(*List); ok {
+			if a, err = l.contents(in); err == nil {
+				b, err = r.contents(in)
+			}
+		}
+	case *Set:
+		if r, ok := right.(*Set); ok {
+			return in.compareSets(row, l, r)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a == nil && b == nil {
+		if value, ok, err := in.evaluateConstant("operator."+row.function, left, right); ok || err != nil {
+			return value, err
+		}
+		return nil, unsupported(reasonComparison, "%s %s %s", left.typeName(), row.sign, right.typeName())
+	}
+	for i := 0; i < len(a) && i < len(b); i++ {
+		same, err := in.sameOrEqual(a[i], b[i])
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			return in.compare(row, a[i], b[i])
+		}
+	}
+	return in.compare(row, integer(int64(len(a))), integer(int64(len(b))))
+}
+
+// identical is the `is` operator.
+func (in *Interpreter) identical(left, right Value) (bool, error) {
+	if a, ok := left.(*Lazy); ok {
+		if b, ok := right.(*Lazy); ok && a == b {
+			return true, nil
+		}
+	}
+	operands, err := in.realAll([]Value{left, right})
+	if err != nil {
+		return false, err
+	}
+	left, right = operands[0], operands[1]
+	a, okLeft := left.(*Constant)
+	b, okRight := right.(*Constant)
+	switch {
+	case okLeft && okRight:
+		return identicalConstants(a, b)
+	case left == right:
+		return true, nil
+	case isNone(left) || isNone(right):
+		return false, nil
+	}
+	if x, ok := left.(*Class); ok {
+		y, ok := right.(*Class)
+		return ok && (x.id != 0 && x.id == y.id || x.name == y.name && (x.id == 0 || y.id == 0)), nil
+	}
+	if x, ok := left.(*LibraryValue); ok {
+		if y, ok := right.(*LibraryValue); ok {
+			if x.kind == "device" {
+				return false, unsupported(reasonIdentity, "torch.device")
+			}
+			return x.kind == y.kind && x.text == y.text, nil
+		}
+	}
+	if x, ok := left.(*Builtin); ok {
+		if y, ok := right.(*Builtin); ok && x.self == nil && y.self == nil {
+			return x.name == y.name, nil
+		}
+	}
+	return false, in.guardDistinct(left, right)
+}
+
+// guardDistinct guards that two objects which live outside stay different ones.
+func (in *Interpreter) guardDistinct(left, right Value) error {
+	a, b := objectOf(left), objectOf(right)
+	if a == nil || b == nil || a.source == nil || b.source == nil || a.source.Accessor.Kind == "object" && b.source.Accessor.Kind == "object" {
+		return nil
+	}
+	b.source.Require(in.reason(), "distinct", int64(a.source.Wanted()))
+	return nil
+}
+
+func identicalConstants(a, b *Constant) (bool, error) {
+	switch a.Value.(type) {
+	case bytecode.NoneType, bool, bytecode.EllipsisType, notImplemented:
+		return a.Value == b.Value, nil
+	}
+	if constantTypeName(a.Value) != constantTypeName(b.Value) {
+		return false, nil
+	}
+	if a == b {
+		return true, nil
+	}
+	if n, ok := a.Value.(int64); ok && n >= -5 && n <= 256 {
+		return a.Value == b.Value, nil // CPython keeps one object for each small int
+	}
+	return false, unsupported(reasonIdentity, "%s", constantTypeName(a.Value))
+}
+
+// evaluateConstant asks the host to run a pure function over constants; ok is false when an operand cannot be sent.
+func (in *Interpreter) evaluateConstant(name string, operands ...Value) (Value, bool, error) {
+	wired := make([]bytecode.Object, len(operands))
+	for i, operand := range operands {
+		wire, ok := in.wire(operand)
+		if !ok {
+			return nil, false, nil
+		}
+		wired[i] = wire
+	}
+	outcome, err := in.session.Evaluate(nameWire(name), wired, nil)
+	if err != nil {
+		return nil, true, err
+	}
+	value, err := in.outcomeValue(outcome)
+	return value, true, err
+}
+
+// wire writes a value as a reference that the host can rebuild; false when it depends on anything the capture computed or changed.
+func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, false
+	}
+	switch v := value.(type) {
+	case *Constant:
+		if _, special := v.Value.(notImplemented); special {
+			return nameWire("builtins.NotImplemented"), true
+		}
+		return bytecode.Tuple{v.Value}, true
+	case *Tuple:
+		if v.class != nil {
+			if v.object != nil && len(v.fields) == 0 {
+				return int64(v.object.id), true
+			}
+			if v.class.name != "torch.Size" {
+				return nil, false
+			}
+		}
+		return in.wireItems("tuple", v.items)
+	case *List:
+		items, err := v.contents(in)
+		if err != nil {
+			return nil, false
+		}
+		return in.wireItems("list", items)
+	case *Set:
+		return in.wireItems(v.typeName(), v.items)
+	case *Dict:
+		return in.wireDict(v)
+	case *SliceValue:
+		return in.wireItems("slice", []Value{v.start, v.stop, v.step})
+	case *Class:
+		if v.id == 0 {
+			resolved, err := in.namedClass(v.name)
+			if err != nil {
+				return nil, false
+			}
+			return int64(resolved.id), true
+		}
+		return int64(v.id), true
+	case *LibraryValue:
+		if v.id == 0 {
+			id, err := in.resolveLibrary(v)
+			if err != nil {
+				return nil, false
+			}
+			v.id = id
+		}
+		return int64(v.id), true
+	case *Instance:
+		if v.object != nil && v.base != nil {
+			return int64(v.object.id), true
+		}
+	case *Builtin:
+		if v.object != nil {
+			return int64(v.object.id), true
+		}
+		if v.self == nil {
+			return nameWire(v.name), true
+		}
+	}
+	return nil, false
+}
+
+func (in *Interpreter) wireItems(kind string, items []Value) (bytecode.Object, bool) {
+	wired := make([]bytecode.Object, len(items))
+	for i, item := range items {
+		wire, ok := in.wire(item)
+		if !ok {
+			return nil, false
+		}
+		wired[i] = wire
+	}
+	if kind == "slice" {
+		return append(bytecode.Tuple{kind}, wired...), true
+	}
+	return bytecode.Tuple{kind, &bytecode.List{Items: wired}}, true
+}
+
+func (in *Interpreter) wireDict(v *Dict) (bytecode.Object, bool) {
+	entries, err := v.live(in)
+	if err != nil || v.class != nil {
+		return nil, false
+	}
+	pairs := &bytecode.List{}
+	for _, entry := range entries {
+		key, okKey := in.wire(entry.key)
+		value, okValue := in.wire(entry.value)
+		if !okKey || !okValue {
+			return nil, false
+		}
+		pairs.Items = append(pairs.Items, bytecode.Tuple{key, value})
+	}
+	return bytecode.Tuple{"dict", pairs}, true
+}
+
+// resolveLibrary finds the live object of a torch constant that the capture made from metadata (x.dtype of a new tensor).
+func (in *Interpreter) resolveLibrary(v *LibraryValue) (trace.ObjectID, error) {
+	var outcome *trace.Outcome
+	var err error
+	if v.kind == "device" {
+		outcome, err = in.session.Evaluate(nameWire("torch.device"), []bytecode.Object{bytecode.Tuple{v.text}}, nil)
+	} else {
+		outcome, err = in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire("torch." + v.text)}}}}, nil)
+	}
+	if err != nil {
+		return 0, err
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	if !ok {
+		return 0, unsupported(reasonAttribute, "torch.%s", v.text)
+	}
+	return id, nil
+}
+
+var unaryNames = map[bytecode.Opcode][2]string{
+	bytecode.UnaryPositive: {"pos", "__pos__"}, bytecode.UnaryNegative: {"neg", "__neg__"}, bytecode.UnaryInvert: {"invert", "__invert__"},
+}
+
+func (in *Interpreter) unary(op bytecode.Opcode, operand Value) (Value, error) {
+	return in.unaryNamed(unaryNames[op], operand)
+}
+
+func (in *Interpreter) unaryNamed(names [2]string, operand Value) (Value, error) {
+	operand, err := in.real(operand)
+	if err != nil {
+		return nil, err
+	}
+	switch v := operand.(type) {
+	case *Tensor:
+		return in.torchCall("operator."+names[0], Arguments{Positional: []Value{v}})
+	case *Instance:
+		method, err := in.specialMethod(v.class, names[1], v)
+		if err != nil {
+			return nil, err
+		}
+		if method != nil {
+			return in.tailCall(method, Arguments{})
+		}
+	case *Constant:
+		if folded := foldUnary(names[0], v.Value); folded != nil {
+			return &Constant{folded}, nil
+		}
+	}
+	if value, ok, err := in.evaluateConstant("operator."+names[0], operand); ok || err != nil {
+		return value, err
+	}
+	return nil, unsupported(reasonOperator, "%s %s", names[0], operand.typeName())
+}
+
+// truth is PyObject_IsTrue.
+func (in *Interpreter) truth(value Value) (bool, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return false, err
+	}
+	switch v := value.(type) {
+	case *Constant:
+		return constantTruth(v.Value), nil
+	case truthTester:
+		return v.truth(in)
+	case sized:
+		n, err := v.length(in)
+		return n > 0, err
+	case *Instance:
+		return in.instanceTruth(v)
+	case *Opaque:
+		return false, unsupported(reasonBranch, "%s", v.kind)
+	}
+	return true, nil
+}
+
+func (in *Interpreter) instanceTruth(v *Instance) (bool, error) {
+	for _, name := range []string{"__bool__", "__len__"} {
+		method, err := in.specialMethod(v.class, name, v)
+		if err != nil {
+			return false, err
+		}
+		if method == nil {
+			continue
+		}
+		if builtin, ok := method.(*Builtin); ok {
+			if v.base != nil {
+				return in.truth(v.base)
+			}
+			return false, unsupported(reasonOperator, "%s", builtin.name)
+		}
+		result, err := in.call(method, Arguments{})
+		if err != nil {
+			return false, err
+		}
+		return in.truth(result)
+	}
+	return true, nil
+}

@@ -1,0 +1,448 @@
+package symbolic
+
+import (
+	"fusee/bytecode"
+	"fusee/guards"
+)
+
+// generator writes the code that Python runs: it loads values where they live, or builds them again.
+type generator struct {
+	*builder
+	in       *Interpreter
+	params   []*slot           // parameters of the captured function
+	captured map[int]*slot     // captured values by index
+	built    map[Value]*slot   // values made once and kept
+	outputs  map[*Tensor]*slot // graph outputs
+	order    []*Tensor
+	building map[Value]bool
+}
+
+// cannotRebuild says that a value made during capture cannot be made again in Python; capture breaks where it was made.
+type cannotRebuild struct {
+	step int
+	what string
+}
+
+func (c *cannotRebuild) Error() string { return "cannot rebuild " + c.what }
+
+// load pushes a value.
+func (cg *generator) load(value Value) error {
+	switch v := value.(type) {
+	case *Lazy:
+		if v.value != nil {
+			return cg.load(v.value)
+		}
+		cg.loadSource(v.source)
+		return nil
+	case *Constant:
+		if _, special := v.Value.(notImplemented); special {
+			cg.placeholder("name", "builtins.NotImplemented")
+		} else {
+			cg.loadConst(v.Value)
+		}
+		return nil
+	case null:
+		cg.emit(bytecode.PushNull, 0)
+		return nil
+	case lastInstruction:
+		cg.loadConst(int64(0))
+		return nil
+	case *Tensor:
+		if v.id == 0 {
+			cg.loadSlot(cg.output(v))
+			return nil
+		}
+	case *LibraryValue:
+		return cg.loadLibrary(v)
+	case *Cell:
+		if v.free > 0 {
+			free := len(cg.base.LocalsPlusNames) - len(cg.base.FreeVars()) + v.free - 1
+			cg.slots[cg.emit(bytecode.LoadClosure, 0)] = cg.locals[free]
+			return nil
+		}
+	}
+	if object := objectOf(value); object != nil {
+		return cg.loadExisting(object)
+	}
+	if kept := cg.built[value]; kept != nil {
+		cg.loadSlot(kept)
+		return nil
+	}
+	return cg.build(value)
+}
+
+func (cg *generator) loadExisting(object *existing) error {
+	if object.source == nil {
+		cg.placeholder("object", int64(object.id))
+		return nil
+	}
+	cg.loadSource(object.source)
+	return nil
+}
+
+// loadSource pushes what the guard program read.
+func (cg *generator) loadSource(source *guards.Source) {
+	if source.Parent == nil {
+		switch source.Accessor.Kind {
+		case "object":
+			cg.placeholder("object", source.Accessor.Argument)
+			return
+		case "arg":
+			cg.loadSlot(cg.params[source.Accessor.Argument.(int64)])
+			return
+		}
+	}
+	index := source.Wanted()
+	if cg.captured[index] == nil {
+		cg.captured[index] = &slot{name: ".c" + integerText(index), kind: bytecode.KindLocal, original: -1, used: true}
+	}
+	cg.loadSlot(cg.captured[index])
+}
+
+func (cg *generator) loadLibrary(v *LibraryValue) error {
+	switch {
+	case v.id != 0:
+		cg.placeholder("object", int64(v.id))
+	case v.kind == "device":
+		cg.loadConst(bytecode.Tuple{"$fusee", "make", bytecode.Tuple{"torch.device", v.text}})
+	default:
+		cg.placeholder("name", "torch."+v.text)
+	}
+	return nil
+}
+
+// output is the variable that holds a tensor the graph computes.
+func (cg *generator) output(t *Tensor) *slot {
+	if cg.outputs[t] == nil {
+		cg.outputs[t] = cg.temp()
+		cg.order = append(cg.order, t)
+	}
+	return cg.outputs[t]
+}
+
+// keepBuilt stores the value on top of the stack for later uses and leaves it there.
+func (cg *generator) keepBuilt(value Value) {
+	s := cg.temp()
+	cg.emit(bytecode.Copy, 1)
+	cg.storeSlot(s)
+	cg.built[value] = s
+}
+
+// build makes a value that exists only in the capture, and keeps it so that its identity holds.
+func (cg *generator) build(value Value) error {
+	if cg.building[value] {
+		return &cannotRebuild{0, "a cycle"}
+	}
+	cg.building[value] = true
+	defer delete(cg.building, value)
+	switch v := value.(type) {
+	case *Cell:
+		return cg.buildCell(v)
+	case *Instance:
+		return cg.buildInstance(v)
+	}
+	if err := cg.buildPlain(value); err != nil {
+		return err
+	}
+	cg.keepBuilt(value)
+	return nil
+}
+
+func (cg *generator) buildPlain(value Value) error {
+	switch v := value.(type) {
+	case *Tuple:
+		return cg.buildTuple(v)
+	case *List:
+		return cg.buildItems(v.items, bytecode.BuildList)
+	case *Dict:
+		return cg.buildDict(v)
+	case *Set:
+		return cg.buildSet(v)
+	case *SliceValue:
+		return cg.buildItems([]Value{v.start, v.stop, v.step}, bytecode.BuildSlice)
+	case *Range:
+		return cg.construct("builtins.range", integer(v.start), integer(v.stop), integer(v.step))
+	case *Function:
+		return cg.buildFunction(v)
+	case *Method:
+		return cg.construct("types.MethodType", v.function, v.self)
+	case *Builtin:
+		return cg.buildBuiltin(v)
+	case *Class:
+		resolved, err := cg.in.namedClass(v.name)
+		if err != nil {
+			return err
+		}
+		cg.placeholder("object", int64(resolved.id))
+		return nil
+	case *descriptorValue:
+		if v.kind == "partial" {
+			return cg.helper("make_partial", v.parts...)
+		}
+	case *superValue:
+		return cg.construct("builtins.super", v.start, v.bound)
+	case *dictView:
+		return cg.method(v.dict, v.kind)
+	case *fieldsDict:
+		if err := cg.load(v.owner); err != nil {
+			return err
+		}
+		cg.emitName(bytecode.LoadAttr, "__dict__")
+		return nil
+	case *codeValue:
+		cg.loadConst(v.code)
+		return nil
+	case *sequenceIterator:
+		return cg.buildIterator(v)
+	case *goIterator:
+		return cg.buildGoIterator(v)
+	case *Generator:
+		return &cannotRebuild{v.born, "a generator"}
+	}
+	return &cannotRebuild{0, value.typeName()}
+}
+
+func (cg *generator) buildItems(items []Value, op bytecode.Opcode) error {
+	for _, item := range items {
+		if err := cg.load(item); err != nil {
+			return err
+		}
+	}
+	cg.emit(op, len(items))
+	return nil
+}
+
+func (cg *generator) buildTuple(v *Tuple) error {
+	if v.class == nil {
+		return cg.buildItems(v.items, bytecode.BuildTuple)
+	}
+	if v.class.name == "torch.Size" {
+		return cg.construct("torch.Size", &Tuple{items: v.items})
+	}
+	if err := cg.helper("new_tuple", v.class, &Tuple{items: v.items}); err != nil {
+		return err
+	}
+	return cg.setFields(v.fields)
+}
+
+// setFields writes attributes of the value on top of the stack.
+func (cg *generator) setFields(fields map[string]Value) error {
+	for _, name := range sortedNames(fields) {
+		cg.emit(bytecode.Copy, 1)
+		holder := cg.temp()
+		cg.storeSlot(holder)
+		cg.emit(bytecode.PushNull, 0)
+		cg.placeholder("helper", "set_field")
+		cg.loadSlot(holder)
+		cg.loadConst(name)
+		if err := cg.load(fields[name]); err != nil {
+			return err
+		}
+		cg.call(3)
+		cg.emit(bytecode.PopTop, 0)
+	}
+	return nil
+}
+
+func (cg *generator) buildDict(v *Dict) error {
+	count := 0
+	for _, entry := range v.entries {
+		if entry.deleted {
+			continue
+		}
+		if err := cg.load(entry.key); err != nil {
+			return err
+		}
+		if err := cg.load(entry.value); err != nil {
+			return err
+		}
+		count++
+	}
+	cg.emit(bytecode.BuildMap, count)
+	if v.class == nil {
+		return nil
+	}
+	holder := cg.temp()
+	cg.storeSlot(holder)
+	cg.emit(bytecode.PushNull, 0)
+	if err := cg.load(v.class); err != nil {
+		return err
+	}
+	arguments := 1
+	if v.class.isSubclassOf("collections.defaultdict") {
+		if err := cg.load(orNone(v.factory)); err != nil {
+			return err
+		}
+		arguments = 2
+	}
+	cg.loadSlot(holder)
+	cg.call(arguments)
+	return nil
+}
+
+func (cg *generator) buildSet(v *Set) error {
+	if v.frozen {
+		return cg.construct("builtins.frozenset", newList(v.items))
+	}
+	return cg.buildItems(v.items, bytecode.BuildSet)
+}
+
+func (cg *generator) buildFunction(v *Function) error {
+	closure := Value(none())
+	if len(v.closure) > 0 {
+		tuple := &Tuple{}
+		for _, cell := range v.closure {
+			tuple.items = append(tuple.items, cell)
+		}
+		closure = tuple
+	}
+	defaults := Value(none())
+	if v.defaults != nil {
+		defaults = &Tuple{items: v.defaults}
+	}
+	keywords := Value(none())
+	if v.keywordDefaults != nil {
+		keywords = v.keywordDefaults
+	}
+	attributes := newDict()
+	for _, name := range sortedNames(v.attributes) {
+		if err := attributes.setItem(cg.in, text(name), v.attributes[name]); err != nil {
+			return err
+		}
+	}
+	return cg.helper("make_function", &codeValue{v.code}, v.globals, text(v.qualname), defaults, keywords, closure, attributes)
+}
+
+func (cg *generator) buildBuiltin(v *Builtin) error {
+	if v.self == nil {
+		cg.placeholder("name", v.name)
+		return nil
+	}
+	if err := cg.load(v.self); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.LoadAttr, shortName(v.name))
+	return nil
+}
+
+// buildCell makes the cell before its contents, which may refer to it.
+func (cg *generator) buildCell(v *Cell) error {
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("name", "types.CellType")
+	cg.call(0)
+	cg.keepBuilt(v)
+	if v.content == nil {
+		return nil
+	}
+	if err := cg.load(v.content); err != nil {
+		return err
+	}
+	cg.loadSlot(cg.built[v])
+	cg.emitName(bytecode.StoreAttr, "cell_contents")
+	return nil
+}
+
+// buildInstance makes an object without calling __init__, whose effects the capture already has.
+func (cg *generator) buildInstance(v *Instance) error {
+	var err error
+	switch {
+	case v.exception != nil && v.exception.raisedAt != 0:
+		return &cannotRebuild{v.exception.raisedAt, "a raised exception"}
+	case v.exception != nil:
+		err = cg.helper("make_exception", v.class, &Tuple{items: v.exception.arguments}, orNone(v.exception.cause), boolean(v.exception.suppressContext))
+	default:
+		err = cg.helper("new_object", v.class)
+	}
+	if err != nil {
+		return err
+	}
+	cg.keepBuilt(v)
+	for _, name := range v.fields.order {
+		value := v.fields.values[name]
+		if value == nil || !v.fields.written[name] {
+			continue
+		}
+		if err := cg.callHelper("set_field", v, text(name), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cg *generator) buildIterator(v *sequenceIterator) error {
+	if v.list != nil {
+		return cg.helper("make_iterator", v.list, integer(int64(v.next_)))
+	}
+	return cg.helper("make_iterator", &Tuple{items: v.items}, integer(int64(v.next_)))
+}
+
+// buildGoIterator drains an iterator over fixed sequences: what is left does not depend on when it is asked for.
+func (cg *generator) buildGoIterator(v *goIterator) error {
+	if v.kind != "range_iterator" && v.kind != "enumerate" && v.kind != "zip" {
+		return &cannotRebuild{v.born, v.kind}
+	}
+	items, err := cg.in.iterableItems(v)
+	if err != nil {
+		return &cannotRebuild{v.born, v.kind}
+	}
+	rest := &Tuple{items: items}
+	v.step = (&sequenceIterator{items: items}).next
+	return cg.helper("make_iterator", rest, integer(0))
+}
+
+// construct calls an object of a library by canonical name.
+func (cg *generator) construct(name string, arguments ...Value) error {
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("name", name)
+	return cg.passArguments(arguments)
+}
+
+// helper calls a function of fusee._helpers and leaves its result.
+func (cg *generator) helper(name string, arguments ...Value) error {
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("helper", name)
+	return cg.passArguments(arguments)
+}
+
+// callHelper calls a helper for its effect.
+func (cg *generator) callHelper(name string, arguments ...Value) error {
+	if err := cg.helper(name, arguments...); err != nil {
+		return err
+	}
+	cg.emit(bytecode.PopTop, 0)
+	return nil
+}
+
+func (cg *generator) passArguments(arguments []Value) error {
+	for _, argument := range arguments {
+		if err := cg.load(argument); err != nil {
+			return err
+		}
+	}
+	cg.call(len(arguments))
+	return nil
+}
+
+func (cg *generator) method(owner Value, name string) error {
+	cg.emit(bytecode.PushNull, 0)
+	if err := cg.load(owner); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.LoadAttr, name)
+	cg.call(0)
+	return nil
+}
+
+func sortedNames(table map[string]Value) []string {
+	var names []string
+	for name := range table {
+		at := 0
+		for at < len(names) && names[at] < name {
+			at++
+		}
+		names = append(names, "")
+		copy(names[at+1:], names[at:])
+		names[at] = name
+	}
+	return names
+}

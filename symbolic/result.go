@@ -1,0 +1,72 @@
+package symbolic
+
+import (
+	"fusee/bytecode"
+	"fusee/graph"
+	"fusee/guards"
+	"fusee/trace"
+)
+
+// Result is what a capture came to.
+type Result struct {
+	Code          *bytecode.Code
+	Captures      int
+	Program       *guards.Program
+	Graph         *graph.Graph // nil when no tensor operation is needed
+	PythonOnly    bool         // the graph holds an operation that only Python can run
+	Continuations []Code
+	Steps         []Code
+	Breaks        []Break
+	Frame         trace.ObjectID
+}
+
+// Code is one code object of a break, with the id of the globals it runs in, 0 for those of the captured function.
+type Code struct {
+	Code    *bytecode.Code
+	Name    string
+	Globals int64
+}
+
+// Break tells people where and why the capture ended early.
+type Break struct {
+	Reason   *Reason
+	Detail   string
+	File     string
+	Function string
+	Position bytecode.Position
+}
+
+// note records a break at the user's line: the innermost frame that belongs to no library.
+func (in *Interpreter) note(f *Frame, reason *Unsupported) {
+	at := f
+	for at.internal() && at.back != nil {
+		at = at.back
+	}
+	in.notes = append(in.notes, Break{reason.Reason, reason.Detail, at.code.FileName, at.code.QualName, at.current.Position})
+}
+
+// Wire writes the result in the form of docs/contracts.md, section 4, without its graphs and report.
+func (r *Result) Wire() *bytecode.Dict {
+	wired := &bytecode.Dict{}
+	wired.Set("action", "entry")
+	wired.Set("code", r.Code)
+	wired.Set("captures", int64(r.Captures))
+	wired.Set("guards", r.Program.Wire())
+	wired.Set("continuations", wireCodes(r.Continuations))
+	wired.Set("steps", wireCodes(r.Steps))
+	return wired
+}
+
+func wireCodes(codes []Code) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	for _, code := range codes {
+		wired := &bytecode.Dict{}
+		wired.Set("code", code.Code)
+		wired.Set("name", code.Name)
+		if code.Globals != 0 {
+			wired.Set("globals", code.Globals)
+		}
+		list.Items = append(list.Items, wired)
+	}
+	return list
+}

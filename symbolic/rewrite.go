@@ -1,0 +1,849 @@
+package symbolic
+
+import (
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+)
+
+// Rewriting turns the end of a capture into code objects.
+//
+// A capture that reached the function's end becomes one code object T: call the graph, apply the side effects, return the value.
+//
+// A graph break in frame d (0 is the captured function, d > 0 are inlined ones) becomes T, one step for each inlined frame, and one
+// continuation. T and the steps are copies of the user's code that enter at the instruction where their frame stands, so that exceptions
+// meet the user's own handlers and tracebacks show the user's own lines. The innermost step runs the unsupported instruction and packs its
+// variables and stack; each caller adds its own; T hands them to the continuation, which resumes all frames, innermost first, and is
+// captured as one function. Hence one break costs one more graph, at any depth.
+
+// generatorFor starts T.
+func (in *Interpreter) generatorFor(f *Frame) *generator {
+	cg := &generator{builder: newBuilder(f.code, f.info), in: in, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, building: map[Value]bool{}}
+	for k := 0; k < f.parameters; k++ {
+		cg.params = append(cg.params, cg.adopt(k))
+	}
+	return cg
+}
+
+// finishReturn writes T for a capture that reached the end.
+func (in *Interpreter) finishReturn(f *Frame, value Value) error {
+	cg := in.generatorFor(f)
+	cg.position = f.current.Position
+	err := cg.writeEffects()
+	if err == nil {
+		err = cg.load(value)
+	}
+	if err != nil {
+		return in.rebuildElsewhere(f, err)
+	}
+	cg.emit(bytecode.ReturnValue, 0)
+	return in.finishCode(cg, nil)
+}
+
+// rebuildElsewhere turns a value that Python cannot be given into a break at the step that made it.
+func (in *Interpreter) rebuildElsewhere(f *Frame, err error) error {
+	var stuck *cannotRebuild
+	if !errors.As(err, &stuck) {
+		var stop *Unsupported
+		if errors.As(err, &stop) {
+			return errors.Newf("the captured state cannot be handed back to Python: %s", stop.Error())
+		}
+		return err
+	}
+	if stuck.step == 0 {
+		return errors.Newf("the captured state cannot be handed back to Python: %s", stuck.what)
+	}
+	return &restart{stuck.step, &Unsupported{reasonReconstruct, stuck.what}}
+}
+
+// writeEffects applies side effects in the order in which the program made them.
+func (cg *generator) writeEffects() error {
+	for _, e := range cg.in.effects {
+		if err := e.apply(cg); err != nil {
+			return err
+		}
+	}
+	if cg.in.state.GradMode != cg.in.initial.GradMode {
+		cg.emit(bytecode.PushNull, 0)
+		cg.placeholder("name", "torch._C._set_grad_enabled")
+		cg.loadConst(cg.in.state.GradMode)
+		cg.call(1)
+		cg.emit(bytecode.PopTop, 0)
+	}
+	return nil
+}
+
+// finishCode adds the prologue, which is known last, and makes the result.
+func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
+	body := cg.builder.output
+	cg.builder.output = nil
+	cg.position = bytecode.Position{Line: cg.base.FirstLine, EndLine: cg.base.FirstLine, Column: 0, EndColumn: 0}
+	if free := len(cg.base.FreeVars()); free > 0 {
+		cg.emit(bytecode.CopyFreeVars, free)
+	}
+	cg.emit(bytecode.Resume, 0)
+	called, err := cg.callGraph()
+	if err != nil {
+		return err
+	}
+	cg.builder.output = append(cg.builder.output, body...)
+	for k := 0; k < in.program.Captures(); k++ {
+		s := cg.captured[k]
+		if s == nil {
+			s = &slot{name: ".c" + integerText(k), kind: bytecode.KindLocal, original: -1}
+		}
+		cg.parameters = append(cg.parameters, s)
+	}
+	code, err := cg.finish()
+	if err != nil {
+		return err
+	}
+	result := &Result{Code: code, Captures: in.program.Captures(), Program: in.program, Breaks: in.notes, Frame: in.request.Function}
+	if called {
+		result.Graph = in.graph
+		result.PythonOnly = in.pythonOnly
+	}
+	if parts != nil {
+		result.Continuations, result.Steps = parts.continuations, parts.steps
+	}
+	in.result = result
+	return nil
+}
+
+// callGraph calls the graph and stores its outputs; false when nothing of it is needed.
+func (cg *generator) callGraph() (bool, error) {
+	in := cg.in
+	if len(in.graph.Nodes) == 0 || len(cg.order) == 0 && !hasEffects(in.graph) {
+		return false, nil
+	}
+	for _, t := range cg.order {
+		in.graph.Outputs = append(in.graph.Outputs, t.value)
+	}
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("graph", int64(0))
+	for _, input := range in.inputs {
+		cg.loadSource(input.source)
+	}
+	cg.call(len(in.inputs))
+	if len(cg.order) == 0 {
+		cg.emit(bytecode.PopTop, 0)
+		return true, nil
+	}
+	cg.emit(bytecode.UnpackSequence, len(cg.order))
+	for _, t := range cg.order {
+		cg.storeSlot(cg.outputs[t])
+	}
+	return true, nil
+}
+
+// hasEffects tells graphs that change something even when no output is used.
+func hasEffects(g *graph.Graph) bool {
+	for _, node := range g.Nodes {
+		if len(node.Mutates) > 0 || node.Random {
+			return true
+		}
+	}
+	return false
+}
+
+// breakParts are the code objects beside T.
+type breakParts struct {
+	continuations, steps []Code
+}
+
+// resultMark stands for a value that the instruction pushes when it runs.
+type resultMark struct{}
+
+func (resultMark) typeName() string { return "result" }
+
+// finishBreak writes T, the steps and the continuation for a break at the frame's current instruction.
+func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
+	in.note(f, reason)
+	frames := []*Frame{}
+	for at := f; at != nil; at = at.back {
+		frames = append([]*Frame{at}, frames...)
+	}
+	cg := in.generatorFor(frames[0])
+	cg.position = frames[0].current.Position
+	if err := cg.writeEffects(); err != nil {
+		return in.rebuildElsewhere(f, err)
+	}
+	rewriter := &rewriter{in: in, frames: frames, parts: &breakParts{}}
+	if err := rewriter.writeTop(cg); err != nil {
+		return in.rebuildElsewhere(f, err)
+	}
+	return in.finishCode(cg, rewriter.parts)
+}
+
+// rewriter writes the pieces of one break.
+type rewriter struct {
+	in      *Interpreter
+	frames  []*Frame // outermost first
+	parts   *breakParts
+	exits   []exit // of an inlined frame that broke
+	failure error
+}
+
+func (r *rewriter) innermost() int { return len(r.frames) - 1 }
+
+// catches tells whether a handler in frame k or deeper may swallow an exception of the unsupported instruction.
+func (r *rewriter) catches(k int) bool {
+	for _, f := range r.frames[k:] {
+		if f.handlerFor(f.info.index[f.current]) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// bound lists the localsplus indexes that hold a value.
+func bound(f *Frame) []int {
+	var indexes []int
+	for k, value := range f.locals {
+		if value != nil {
+			indexes = append(indexes, k)
+		}
+	}
+	return indexes
+}
+
+// physical tells stack entries that are Python objects to hand over; NULLs and exception markers are made anew.
+func physical(value Value) bool {
+	switch value.(type) {
+	case null, *exceptionMarker:
+		return false
+	}
+	return true
+}
+
+// state lists the values that frame k needs to stand at its instruction: variables, stack, and what its caller's adapter holds.
+func (r *rewriter) state(k int) []Value {
+	f := r.frames[k]
+	var values []Value
+	for _, index := range bound(f) {
+		values = append(values, f.locals[index])
+	}
+	for _, value := range f.stack {
+		if physical(value) {
+			values = append(values, value)
+		}
+	}
+	if k < r.innermost() {
+		if adapter := r.frames[k+1].adapter; adapter != nil && adapter.instead != nil {
+			values = append(values, adapter.instead)
+		}
+	}
+	return values
+}
+
+// writeTop writes the body of T: it restores frame 0 and runs its instruction.
+func (r *rewriter) writeTop(cg *generator) error {
+	var all []Value
+	for k := range r.frames {
+		all = append(all, r.state(k)...)
+	}
+	held := make([]*slot, len(all))
+	for i, value := range all {
+		if err := cg.load(value); err != nil {
+			return err
+		}
+		held[i] = cg.temp()
+		cg.storeSlot(held[i])
+	}
+	own := len(r.state(0))
+	return r.enter(cg.builder, 0, held[:own], held[own:])
+}
+
+// enter restores frame k from the given variables, jumps to its instruction, and writes what follows it.
+func (r *rewriter) enter(b *builder, k int, own, deeper []*slot) error {
+	f := r.frames[k]
+	b.position = f.current.Position
+	variables := bound(f)
+	for i, index := range variables {
+		b.loadSlot(own[i])
+		b.storeSlot(b.locals[index])
+	}
+	r.restoreStack(b, f.stack, own[len(variables):])
+	entry := b.emit(bytecode.JumpForward, 0)
+	start := r.instructionStart(f)
+	var after []func() error
+	b.cloneBase(func(original *bytecode.Instruction) bool {
+		if original == f.current {
+			after = r.replaceInstruction(b, k, own, deeper)
+		}
+		return original == f.current
+	})
+	entry.Jump = b.clones[start]
+	for _, write := range after {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instructionStart is where the frame's instruction begins: a call's keyword names and PRECALL belong to it.
+func (r *rewriter) instructionStart(f *Frame) *bytecode.Instruction {
+	list := f.info.listing.Instructions
+	at := f.info.index[f.current]
+	if f != r.frames[r.innermost()] || f.current.Opcode != bytecode.Call {
+		return f.current
+	}
+	if at > 0 && list[at-1].Opcode == bytecode.Precall {
+		at--
+	}
+	if len(f.keywords) > 0 && at > 0 && list[at-1].Opcode == bytecode.KwNames {
+		at--
+	}
+	return list[at]
+}
+
+func (r *rewriter) restoreStack(b *builder, stack []Value, held []*slot) {
+	next := 0
+	for i, value := range stack {
+		switch value.(type) {
+		case null:
+			b.emit(bytecode.PushNull, 0)
+		case *exceptionMarker:
+			b.loadSlot(held[next])
+			b.emit(bytecode.PushExcInfo, 0)
+			next++
+		default:
+			if i > 0 {
+				if _, handled := stack[i-1].(*exceptionMarker); handled {
+					continue // PUSH_EXC_INFO left it there
+				}
+			}
+			b.loadSlot(held[next])
+			next++
+		}
+	}
+}
+
+// replaceInstruction writes frame k's instruction where the original stood, under the same handlers: the unsupported one itself, or the
+// call of the next step. The returned functions write the code behind the copy of the base code.
+func (r *rewriter) replaceInstruction(b *builder, k int, own, deeper []*slot) []func() error {
+	if k == r.innermost() {
+		return r.writeUnsupported(b, k)
+	}
+	return r.writeNested(b, k, own, deeper)
+}
+
+// writeUnsupported writes the instruction itself and the ways on from it.
+func (r *rewriter) writeUnsupported(b *builder, k int) []func() error {
+	f := r.frames[k]
+	original := f.current
+	nullFirst := original.Opcode == bytecode.LoadMethod
+	if nullFirst {
+		b.emit(bytecode.LoadAttr, original.Arg)
+	} else {
+		b.cloneOne(original)
+	}
+	clone := b.output[len(b.output)-1]
+	if endsFlow(original.Opcode) {
+		return nil
+	}
+	branches := original.Jump != nil && original.Opcode != bytecode.JumpForward
+	onward := b.emit(bytecode.JumpForward, 0)
+	exits := []func() error{func() error {
+		stack := r.stackAfter(f, false)
+		return r.leave(b, k, &exit{source: onward, stack: stack, nullFirst: nullFirst, target: r.following(f), index: 0, indexed: branches})
+	}}
+	if branches {
+		exits = append(exits, func() error {
+			return r.leave(b, k, &exit{source: clone, stack: r.stackAfter(f, true), target: original.Jump, index: 1, indexed: true})
+		})
+	}
+	return exits
+}
+
+// exit is one way on from the unsupported instruction.
+type exit struct {
+	source    *bytecode.Instruction // whose jump leads to the exit
+	stack     []Value
+	nullFirst bool
+	target    *bytecode.Instruction // of the original code, where the frame goes on
+	index     int
+	indexed   bool // the instruction has two ways on
+}
+
+func (r *rewriter) following(f *Frame) *bytecode.Instruction {
+	at := f.info.index[f.current] + 1
+	if at < len(f.info.listing.Instructions) {
+		return f.info.listing.Instructions[at]
+	}
+	return nil
+}
+
+// stackAfter is the logical stack once the instruction has run: what lies below its operands, and its results.
+func (r *rewriter) stackAfter(f *Frame, jump bool) []Value {
+	op, arg := f.current.Opcode, f.current.Arg
+	effect, err := bytecode.StackEffect(op, arg, jump)
+	if err != nil {
+		effect = 0
+	}
+	if op == bytecode.Call {
+		effect = -arg - 1 // CPython's table splits a call's effect between PRECALL and CALL
+	}
+	depth := len(f.stack) + effect
+	pops := popCount(op, arg, jump)
+	kept := append([]Value{}, f.stack[:max(len(f.stack)-pops, 0)]...)
+	for len(kept) < depth {
+		kept = append(kept, resultMark{})
+	}
+	if op == bytecode.LoadMethod {
+		kept[len(kept)-2] = null{}
+	}
+	if op == bytecode.LoadGlobal && arg&1 != 0 {
+		kept[len(kept)-2] = null{}
+	}
+	return kept
+}
+
+// popCount is how many stack entries an instruction takes before it pushes; entries below stay as they are.
+func popCount(op bytecode.Opcode, arg int, jump bool) int {
+	switch op {
+	case bytecode.Call:
+		return arg + 2
+	case bytecode.CallFunctionEx:
+		return 3 + arg&1
+	case bytecode.BinaryOp, bytecode.CompareOp, bytecode.BinarySubscr, bytecode.IsOp, bytecode.ContainsOp, bytecode.StoreAttr, bytecode.DeleteSubscr, bytecode.ImportName:
+		return 2
+	case bytecode.StoreSubscr, bytecode.MatchClass:
+		return 3
+	case bytecode.BuildTuple, bytecode.BuildList, bytecode.BuildSet, bytecode.BuildString, bytecode.BuildSlice:
+		return arg
+	case bytecode.BuildMap:
+		return 2 * arg
+	case bytecode.BuildConstKeyMap, bytecode.RaiseVarargs:
+		return arg + 1
+	case bytecode.FormatValue:
+		return 1 + arg>>2&1
+	case bytecode.ForIter:
+		if jump {
+			return 1
+		}
+		return 0
+	case bytecode.JumpIfTrueOrPop, bytecode.JumpIfFalseOrPop:
+		if jump {
+			return 0
+		}
+		return 1
+	case bytecode.Send:
+		if jump {
+			return 2
+		}
+		return 1
+	case bytecode.GetLen, bytecode.MatchMapping, bytecode.MatchSequence, bytecode.MatchKeys, bytecode.ImportFrom, bytecode.WithExceptStart, bytecode.LoadBuildClass,
+		bytecode.LoadGlobal, bytecode.LoadName, bytecode.LoadFast, bytecode.LoadDeref, bytecode.LoadClosure, bytecode.LoadClassderef, bytecode.DeleteFast, bytecode.DeleteDeref,
+		bytecode.DeleteGlobal, bytecode.DeleteName:
+		return 0
+	case bytecode.ListAppend, bytecode.SetAdd, bytecode.ListExtend, bytecode.SetUpdate, bytecode.DictUpdate, bytecode.DictMerge:
+		return 1
+	case bytecode.MapAdd:
+		return 2
+	case bytecode.CheckExcMatch:
+		return 1
+	}
+	return 1
+}
+
+// writeNested calls the next step in place of frame k's call; what it returns is packed state, or the callee's result when a handler in
+// the callee took over.
+func (r *rewriter) writeNested(b *builder, k int, own, deeper []*slot) []func() error {
+	step := r.stepCode(k + 1)
+	b.emit(bytecode.PushNull, 0)
+	b.placeholder("step", int64(step))
+	for _, s := range deeper {
+		b.loadSlot(s)
+	}
+	b.call(len(deeper))
+	f := r.frames[k]
+	adapter := r.frames[k+1].adapter
+	if !r.catches(k + 1) {
+		onward := b.emit(bytecode.JumpForward, 0)
+		return []func() error{func() error { return r.leaveNested(b, k, onward, own) }}
+	}
+	result := b.temp()
+	b.storeSlot(result)
+	b.emit(bytecode.PushNull, 0)
+	b.placeholder("helper", "is_state")
+	b.loadSlot(result)
+	b.call(1)
+	packed := b.emit(bytecode.PopJumpForwardIfTrue, 0)
+	r.applyAdapter(b, f, adapter, result, own)
+	// Plain Python goes on behind the call.
+	resume := b.emit(bytecode.JumpForward, 0)
+	return []func() error{func() error {
+		if following := r.following(f); following != nil {
+			resume.Jump = b.clones[following]
+		}
+		landing := b.emit(bytecode.Nop, 0)
+		packed.Jump = landing
+		b.loadSlot(result)
+		onward := b.emit(bytecode.JumpForward, 0)
+		return r.leaveNested(b, k, onward, own)
+	}}
+}
+
+// applyAdapter pushes what the caller's instruction makes of the callee's result.
+func (r *rewriter) applyAdapter(b *builder, f *Frame, adapter *adapter, result *slot, own []*slot) {
+	switch {
+	case adapter.discard:
+		b.emit(bytecode.Nop, 0)
+	case adapter.instead != nil:
+		b.loadSlot(own[len(own)-1])
+	default:
+		if adapter.nullFirst {
+			b.emit(bytecode.PushNull, 0)
+		}
+		b.loadSlot(result)
+	}
+}
+
+// leave packs the innermost frame's variables and stack: T hands them to a continuation, a step returns them.
+func (r *rewriter) leave(b *builder, k int, e *exit) error {
+	f := r.frames[k]
+	landing := b.emit(bytecode.Nop, 0)
+	e.source.Jump = landing
+	stack := e.stack
+	if e.nullFirst {
+		stack = append(append([]Value{}, stack[:len(stack)-2]...), stack[len(stack)-1])
+	}
+	held := r.saveStack(b, stack)
+	b.emit(bytecode.PushNull, 0)
+	if k == 0 {
+		if err := r.placeContinuation(b, f, e); err != nil {
+			return err
+		}
+	} else {
+		b.placeholder("helper", "pack")
+		if e.indexed {
+			b.loadConst(int64(e.index))
+		}
+	}
+	arguments := append(r.variableSlots(b, f), held...)
+	count := len(arguments)
+	if k == 0 {
+		arguments = r.resumeOrder(f, arguments)
+	} else if e.indexed {
+		count++
+	}
+	for _, s := range arguments {
+		b.loadSlot(s)
+	}
+	b.call(count)
+	b.emit(bytecode.ReturnValue, 0)
+	if k > 0 {
+		r.exits = append(r.exits, *e)
+	}
+	return nil
+}
+
+// variableSlots are the base code's variables that hold a value.
+func (r *rewriter) variableSlots(b *builder, f *Frame) []*slot {
+	var slots []*slot
+	for _, index := range bound(f) {
+		slots = append(slots, b.locals[index])
+	}
+	return slots
+}
+
+// saveStack empties the physical stack into variables and returns them, deepest first; handlers that are being left are popped.
+func (r *rewriter) saveStack(b *builder, stack []Value) []*slot {
+	var held []*slot
+	for i := len(stack) - 1; i >= 0; i-- {
+		switch stack[i].(type) {
+		case null:
+			b.emit(bytecode.PopTop, 0)
+		case *exceptionMarker:
+			b.emit(bytecode.PopExcept, 0)
+		default:
+			s := b.temp()
+			b.storeSlot(s)
+			held = append([]*slot{s}, held...)
+		}
+	}
+	return held
+}
+
+// placeContinuation pushes the continuation of a break in the captured function itself.
+func (r *rewriter) placeContinuation(b *builder, f *Frame, e *exit) error {
+	code, err := r.resumeCode(f, e.target, e.stack)
+	if err != nil {
+		return err
+	}
+	b.placeholder("continuation", int64(len(r.parts.continuations)))
+	r.parts.continuations = append(r.parts.continuations, Code{code, f.code.Name, r.globalsOf(f)})
+	return nil
+}
+
+// globalsOf is the id of an inlined frame's globals, 0 where they are those of the captured function.
+func (r *rewriter) globalsOf(f *Frame) int64 {
+	if f.function.globals == r.frames[0].function.globals {
+		return 0
+	}
+	return int64(f.function.globals.object.id)
+}
+
+// leaveNested adds frame k's own state to what the step below returned, which is on top of the stack.
+func (r *rewriter) leaveNested(b *builder, k int, onward *bytecode.Instruction, own []*slot) error {
+	f := r.frames[k]
+	landing := b.emit(bytecode.Nop, 0)
+	onward.Jump = landing
+	inner := b.temp()
+	b.storeSlot(inner)
+	held := r.saveStack(b, f.stack)
+	b.emit(bytecode.PushNull, 0)
+	if k == 0 {
+		code, err := r.mergedCode()
+		if err != nil {
+			return err
+		}
+		b.placeholder("continuation", int64(len(r.parts.continuations)))
+		r.parts.continuations = append(r.parts.continuations, Code{code, f.code.Name, 0})
+	} else {
+		b.placeholder("helper", "pack")
+	}
+	b.loadSlot(inner)
+	arguments := append(r.variableSlots(b, f), held...)
+	if adapter := r.frames[k+1].adapter; adapter.instead != nil {
+		arguments = append(arguments, own[len(own)-1])
+	}
+	for _, s := range arguments {
+		b.loadSlot(s)
+	}
+	b.call(1 + len(arguments))
+	b.emit(bytecode.ReturnValue, 0)
+	return nil
+}
+
+// stepCode writes the step of frame k and returns its index.
+func (r *rewriter) stepCode(k int) int {
+	f := r.frames[k]
+	b := newBuilder(f.code, f.info)
+	b.position = f.current.Position
+	own := make([]*slot, len(r.state(k)))
+	for i := range own {
+		own[i] = b.parameter(".o" + integerText(i))
+	}
+	var deeper []*slot
+	for j := k + 1; j <= r.innermost(); j++ {
+		for range r.state(j) {
+			deeper = append(deeper, b.parameter(".d"+integerText(len(deeper))))
+		}
+	}
+	b.emit(bytecode.Resume, 0)
+	index := len(r.parts.steps)
+	r.parts.steps = append(r.parts.steps, Code{})
+	if err := r.enter(b, k, own, deeper); err != nil && r.failure == nil {
+		r.failure = err
+	}
+	code, err := b.finish()
+	if err != nil && r.failure == nil {
+		r.failure = err
+	}
+	r.parts.steps[index] = Code{code, f.code.Name, r.globalsOf(f)}
+	return index
+}
+
+// resumeCode writes a function that goes on in a frame at a given instruction: its parameters are the bound variables and the stack.
+func (r *rewriter) resumeCode(f *Frame, target *bytecode.Instruction, stack []Value) (*bytecode.Code, error) {
+	b := newBuilder(f.code, f.info)
+	b.position = f.current.Position
+	var cells []int
+	cellSlots := map[int]*slot{}
+	for _, index := range bound(f) {
+		if b.locals[index].kind&(bytecode.KindCell|bytecode.KindFree) == 0 {
+			b.adopt(index)
+			continue
+		}
+		cells = append(cells, index)
+		cellSlots[index] = b.parameter(".v" + integerText(index))
+	}
+	held := []*slot{}
+	for _, value := range stack {
+		if physical(value) {
+			held = append(held, b.parameter(".s"+integerText(len(held))))
+		}
+	}
+	b.emit(bytecode.Resume, 0)
+	for _, index := range cells {
+		b.loadSlot(cellSlots[index])
+		b.storeSlot(b.locals[index])
+	}
+	r.restoreStack(b, stack, held)
+	entry := b.emit(bytecode.JumpForward, 0)
+	b.cloneBase(func(*bytecode.Instruction) bool { return false })
+	if target == nil {
+		return nil, errors.New("the bytecode ends behind a break")
+	}
+	entry.Jump = b.clones[target]
+	return b.finish()
+}
+
+// mergedCode writes the continuation of a break in an inlined frame: it resumes the innermost frame, gives its result to the next one, and
+// so on; captured as one function it becomes one graph.
+func (r *rewriter) mergedCode() (*bytecode.Code, error) {
+	b := newBuilder(nil, nil)
+	b.name = r.frames[0].code.Name
+	packed := b.parameter(".state")
+	variables := make([][]*slot, len(r.frames))
+	variables[0] = r.stateSlots(b, 0, true)
+	b.emit(bytecode.Resume, 0)
+	for k := 1; k < r.innermost(); k++ {
+		variables[k] = r.unpackState(b, k, packed)
+		packed = variables[k][0]
+		variables[k] = variables[k][1:]
+	}
+	result, err := r.resumeInnermost(b, packed)
+	if err != nil {
+		return nil, err
+	}
+	for k := r.innermost() - 1; k >= 0; k-- {
+		if err := r.resumeCaller(b, k, variables[k], result); err != nil {
+			return nil, err
+		}
+	}
+	b.loadSlot(result)
+	b.emit(bytecode.ReturnValue, 0)
+	if r.failure != nil {
+		return nil, r.failure
+	}
+	return b.finish()
+}
+
+// stateSlots are variables for what frame k packs.
+func (r *rewriter) stateSlots(b *builder, k int, parameters bool) []*slot {
+	slots := make([]*slot, len(r.state(k)))
+	for i := range slots {
+		if parameters {
+			slots[i] = b.parameter(".o" + integerText(i))
+		} else {
+			slots[i] = b.temp()
+		}
+	}
+	return slots
+}
+
+func (r *rewriter) unpackState(b *builder, k int, packed *slot) []*slot {
+	slots := append([]*slot{b.temp()}, r.stateSlots(b, k, false)...)
+	unpack(b, packed, slots)
+	return slots
+}
+
+func unpack(b *builder, packed *slot, into []*slot) {
+	b.loadSlot(packed)
+	b.emit(bytecode.UnpackSequence, len(into))
+	for _, s := range into {
+		b.storeSlot(s)
+	}
+}
+
+// resumeInnermost goes on in the frame that broke; where its instruction had two ways on, the packed index tells which was taken.
+func (r *rewriter) resumeInnermost(b *builder, packed *slot) (*slot, error) {
+	result := b.temp()
+	var done []*bytecode.Instruction
+	for i := range r.exits {
+		e := &r.exits[i]
+		var skip *bytecode.Instruction
+		if e.indexed && i < len(r.exits)-1 {
+			b.loadSlot(packed)
+			b.loadConst(int64(0))
+			b.emit(bytecode.BinarySubscr, 0)
+			b.loadConst(int64(e.index))
+			b.emit(bytecode.CompareOp, 2)
+			skip = b.emit(bytecode.PopJumpForwardIfFalse, 0)
+		}
+		if err := r.resumeExit(b, e, packed, result); err != nil {
+			return nil, err
+		}
+		done = append(done, b.emit(bytecode.JumpForward, 0))
+		if skip != nil {
+			skip.Jump = b.emit(bytecode.Nop, 0)
+		}
+	}
+	end := b.emit(bytecode.Nop, 0)
+	for _, jump := range done {
+		jump.Jump = end
+	}
+	return result, nil
+}
+
+func (r *rewriter) resumeExit(b *builder, e *exit, packed, result *slot) error {
+	f := r.frames[r.innermost()]
+	count := len(bound(f))
+	for _, value := range e.stack {
+		if physical(value) {
+			count++
+		}
+	}
+	var slots []*slot
+	if e.indexed {
+		slots = append(slots, b.temp())
+	}
+	for range count {
+		slots = append(slots, b.temp())
+	}
+	unpack(b, packed, slots)
+	if e.indexed {
+		slots = slots[1:]
+	}
+	code, err := r.resumeCode(f, e.target, e.stack)
+	if err != nil {
+		return err
+	}
+	return r.callResume(b, f, code, slots, result)
+}
+
+// resumeCaller goes on in frame k behind its call, with the callee's result where its instruction puts it.
+func (r *rewriter) resumeCaller(b *builder, k int, slots []*slot, result *slot) error {
+	f := r.frames[k]
+	stack := append([]Value{}, f.stack...)
+	adapter := r.frames[k+1].adapter
+	arguments := append([]*slot{}, slots...)
+	switch {
+	case adapter.discard:
+	case adapter.instead != nil:
+		stack = append(stack, resultMark{}) // the instance is the last of the frame's state
+	default:
+		if adapter.nullFirst {
+			stack = append(stack, null{})
+		}
+		stack = append(stack, resultMark{})
+		arguments = append(arguments, result)
+	}
+	code, err := r.resumeCode(f, r.following(f), stack)
+	if err != nil {
+		return err
+	}
+	return r.callResume(b, f, code, arguments, result)
+}
+
+func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, arguments []*slot, result *slot) error {
+	index := len(r.parts.steps)
+	r.parts.steps = append(r.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
+	b.emit(bytecode.PushNull, 0)
+	b.placeholder("step", int64(index))
+	for _, s := range r.resumeOrder(f, arguments) {
+		b.loadSlot(s)
+	}
+	b.call(len(arguments))
+	b.storeSlot(result)
+	return nil
+}
+
+// resumeOrder sorts state (variables by index, then stack) into a resume function's parameters (plain variables, cells, stack).
+func (r *rewriter) resumeOrder(f *Frame, arguments []*slot) []*slot {
+	var plain, cells []*slot
+	indexes := bound(f)
+	for i, index := range indexes {
+		if f.code.LocalsPlusKinds[index]&(bytecode.KindCell|bytecode.KindFree) == 0 {
+			plain = append(plain, arguments[i])
+		} else {
+			cells = append(cells, arguments[i])
+		}
+	}
+	return append(append(plain, cells...), arguments[len(indexes):]...)
+}

@@ -1,0 +1,852 @@
+package symbolic
+
+import (
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+	"fusee/trace"
+)
+
+func isTorchName(name string) bool {
+	return strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "Tensor.")
+}
+
+// used makes an existing tensor an input of the graph the first time an operation or a shape question needs it.
+func (in *Interpreter) used(t *Tensor) error {
+	if t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
+		return unsupported(reasonTensorSub, "%s", t.typeName())
+	}
+	return nil
+}
+
+func (in *Interpreter) tensorValue(t *Tensor) (graph.Value, error) {
+	if err := in.used(t); err != nil {
+		return nil, err
+	}
+	if t.value == nil {
+		if t.source == nil {
+			return nil, errors.New("a tensor of the host without a source")
+		}
+		t.value = in.graph.AddTensor("", t.meta)
+		in.inputs = append(in.inputs, t)
+	}
+	return t.value, nil
+}
+
+// graphValue turns a symbolic value into an argument of a graph node.
+func (in *Interpreter) graphValue(value Value) (graph.Value, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case *Tensor:
+		return in.tensorValue(v)
+	case *Constant:
+		return graphConstant(v)
+	case *Tuple:
+		return in.graphList(v.items, true)
+	case *List:
+		items, err := v.contents(in)
+		if err != nil {
+			return nil, err
+		}
+		return in.graphList(items, false)
+	case *SliceValue:
+		bounds, err := in.graphList([]Value{v.start, v.stop, v.step}, true)
+		if err != nil {
+			return nil, err
+		}
+		items := bounds.(graph.List).Items
+		return graph.Slice{Start: items[0], Stop: items[1], Step: items[2]}, nil
+	case *Range:
+		items, err := in.iterableItems(v)
+		if err != nil {
+			return nil, err
+		}
+		return in.graphList(items, false)
+	case *LibraryValue:
+		return graphLibrary(v)
+	case *Class:
+		if dtype, ok := map[string]graph.DType{"float": graph.Float64, "int": graph.Int64, "bool": graph.Bool}[v.name]; ok {
+			return dtype, nil
+		}
+	case *Instance:
+		if v.base != nil {
+			return in.graphValue(v.base)
+		}
+	}
+	return nil, unsupported(reasonTensorCall, "an argument of type %s", value.typeName())
+}
+
+func (in *Interpreter) graphList(values []Value, tuple bool) (graph.Value, error) {
+	items := make([]graph.Value, len(values))
+	for i, value := range values {
+		item, err := in.graphValue(value)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = item
+	}
+	return graph.List{Items: items, Tuple: tuple}, nil
+}
+
+func graphConstant(v *Constant) (graph.Value, error) {
+	switch value := v.Value.(type) {
+	case bytecode.NoneType:
+		return nil, nil
+	case bool, int64, float64, complex128, string:
+		return value, nil
+	case bytecode.EllipsisType:
+		return graph.Ellipsis{}, nil
+	}
+	return nil, unsupported(reasonTensorCall, "an argument of type %s", v.typeName())
+}
+
+func graphLibrary(v *LibraryValue) (graph.Value, error) {
+	switch v.kind {
+	case "dtype":
+		if dtype, ok := graph.ParseDType(v.text); ok {
+			return dtype, nil
+		}
+	case "device":
+		return parseDevice(v.text), nil
+	case "layout":
+		return graph.Layout(v.text), nil
+	case "memory_format":
+		return graph.MemoryFormat(v.text), nil
+	}
+	return nil, unsupported(reasonTensorCall, "an argument of type torch.%s", v.kind)
+}
+
+// fromGraph turns a node's result into a symbolic value; outputs that are an argument give back the argument itself.
+func (in *Interpreter) fromGraph(value graph.Value) (Value, error) {
+	switch v := value.(type) {
+	case *graph.Output:
+		return in.fromOutput(v)
+	case graph.List:
+		items := make([]Value, len(v.Items))
+		for i, item := range v.Items {
+			converted, err := in.fromGraph(item)
+			if err != nil {
+				return nil, err
+			}
+			items[i] = converted
+		}
+		if v.Tuple {
+			return &Tuple{items: items}, nil
+		}
+		return newList(items), nil
+	case nil:
+		return none(), nil
+	case bool, int64, float64, complex128, string:
+		return &Constant{v}, nil
+	case graph.DType:
+		return dtypeValue(v), nil
+	case graph.Device:
+		return &LibraryValue{kind: "device", text: v.String()}, nil
+	case graph.Size:
+		if v.Expr == nil {
+			return integer(v.Hint), nil
+		}
+	}
+	return nil, unsupported(reasonTensorCall, "a result that is no tensor")
+}
+
+func dtypeValue(dtype graph.DType) Value { return &LibraryValue{kind: "dtype", text: dtype.String()} }
+
+func (in *Interpreter) fromOutput(output *graph.Output) (Value, error) {
+	info := output.Node.Outputs[output.Index]
+	if info.Relation.Kind == graph.RelationSame {
+		if original := in.tensorOf(info.Relation.Of); original != nil {
+			original.meta = info.Meta
+			return original, nil
+		}
+	}
+	tensor := &Tensor{value: output, meta: info.Meta, attributes: map[string]Value{}, view: info.Relation.Kind == graph.RelationView}
+	in.produced(tensor)
+	return tensor, nil
+}
+
+// tensorOf finds the symbolic tensor of a graph value, so that in-place operations return the very object they changed.
+func (in *Interpreter) tensorOf(value graph.Value) *Tensor {
+	for _, tensor := range in.tensors {
+		if graph.SameValue(tensor.value, value) {
+			return tensor
+		}
+	}
+	for _, tensor := range in.inputs {
+		if graph.SameValue(tensor.value, value) {
+			return tensor
+		}
+	}
+	return nil
+}
+
+func (in *Interpreter) produced(tensor *Tensor) { in.tensors = append(in.tensors, tensor) }
+
+// torchCall captures a torch operation: the op table answers for shapes where it can, the host's fake tensors where it cannot.
+func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, error) {
+	if in.state.Autocast {
+		return nil, unsupported(reasonTensorCall, "autocast is on")
+	}
+	args := make([]graph.Value, len(arguments.Positional))
+	for i, argument := range arguments.Positional {
+		value, err := in.graphValue(argument)
+		if err != nil {
+			return nil, err
+		}
+		args[i] = value
+	}
+	var keywords []graph.Keyword
+	for _, keyword := range arguments.Keywords {
+		value, err := in.graphValue(keyword.Value)
+		if err != nil {
+			return nil, err
+		}
+		keywords = append(keywords, graph.Keyword{Name: keyword.Name, Value: value})
+	}
+	state := in.state
+	state.Origin = in.origin()
+	node, err := in.graph.Call(target, args, keywords, state)
+	switch {
+	case err == nil:
+		in.activity++
+		return in.nodeResult(node)
+	case errors.Is(err, graph.ErrUnknown):
+		return in.hostCall(target, args, keywords)
+	}
+	return nil, err
+}
+
+// nodeResult gives a node's result as Python sees it: a structseq where torch returns one.
+func (in *Interpreter) nodeResult(node *graph.Node) (Value, error) {
+	value, err := in.fromGraph(node.Result)
+	if err != nil || node.ResultType == "" {
+		return value, err
+	}
+	class, err := in.resolveClass(node.ResultType)
+	if err != nil {
+		return nil, err
+	}
+	return &Tuple{items: value.(*Tuple).items, class: class}, nil
+}
+
+// hostCall runs an operation on fake tensors in the host and appends what it answers.
+func (in *Interpreter) hostCall(target string, args []graph.Value, keywords []graph.Keyword) (Value, error) {
+	wired := make([]bytecode.Object, len(args))
+	for i, arg := range args {
+		wired[i] = in.wireGraphValue(arg)
+	}
+	var wiredKeywords []bytecode.Object
+	for _, keyword := range keywords {
+		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
+	}
+	outcome, err := in.session.TensorCall(target, wired, wiredKeywords)
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Unsupported != "" {
+		return nil, unsupported(reasonTensorCall, "%s: %s", target, outcome.Unsupported)
+	}
+	if outcome.Raised != 0 {
+		return in.outcomeValue(outcome)
+	}
+	in.activity++
+	return in.appendAnswered(target, args, keywords, outcome)
+}
+
+func (in *Interpreter) appendAnswered(target string, args []graph.Value, keywords []graph.Keyword, outcome *trace.Outcome) (Value, error) {
+	node := in.graph.Append(target, args, keywords, nil, nil)
+	node.Origin = in.origin()
+	result, err := in.readStructure(node, outcome.Structure)
+	if err != nil {
+		return nil, err
+	}
+	node.Result = graphResult(result)
+	in.pythonOnly = true
+	if strings.HasSuffix(target, "_") && !strings.HasSuffix(target, "__") && len(args) > 0 {
+		node.Mutates = args[:1]
+	}
+	return result, nil
+}
+
+// readStructure reads what the host says an operation returned, and fills the node's outputs.
+func (in *Interpreter) readStructure(node *graph.Node, structure bytecode.Object) (Value, error) {
+	fields, ok := structure.(bytecode.Tuple)
+	if !ok || len(fields) == 0 {
+		reference, err := trace.ParseReference(structure)
+		if err != nil {
+			return nil, err
+		}
+		return in.answered(reference)
+	}
+	switch fields[0] {
+	case "T":
+		return in.readTensor(node, fields)
+	case "tuple", "list", "named":
+		var items []Value
+		for _, part := range trace.Items(fields[len(fields)-1]) {
+			item, err := in.readStructure(node, part)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+		if fields[0] == "list" {
+			return newList(items), nil
+		}
+		tuple := &Tuple{items: items}
+		if len(fields) > 2 {
+			if id, ok := fields[1].(int64); ok {
+				class, err := in.subclassOf(trace.ObjectID(id), "tuple")
+				if err != nil {
+					return nil, err
+				}
+				tuple.class = class
+			}
+		}
+		return tuple, nil
+	}
+	reference, err := trace.ParseReference(structure)
+	if err != nil {
+		return nil, err
+	}
+	return in.answered(reference)
+}
+
+// graphResult is a result as the graph sees it, with the place of each output in it.
+func graphResult(value Value) graph.Value {
+	var items []Value
+	tuple := true
+	switch v := value.(type) {
+	case *Tensor:
+		return v.value
+	case *Tuple:
+		items = v.items
+	case *List:
+		items, tuple = v.items, false
+	default:
+		return nil
+	}
+	list := graph.List{Tuple: tuple}
+	for _, item := range items {
+		list.Items = append(list.Items, graphResult(item))
+	}
+	return list
+}
+
+func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Value, error) {
+	if len(fields) < 3 {
+		return nil, errors.New("a tensor in an answer is malformed")
+	}
+	metadata, ok := fields[1].(bytecode.Tuple)
+	if !ok || len(metadata) < 7 {
+		return nil, errors.New("a tensor's metadata is malformed")
+	}
+	meta, err := parseMeta(metadata)
+	if err != nil {
+		return nil, err
+	}
+	info := graph.OutputInfo{Meta: meta}
+	if relation, ok := fields[2].(bytecode.Tuple); ok && len(relation) == 2 {
+		index, _ := relation[1].(int64)
+		argument := in.wiredTensor(index)
+		switch relation[0] {
+		case "same":
+			if original := in.tensorOf(argument); original != nil {
+				original.meta = meta
+				return original, nil
+			}
+		case "view":
+			info.Relation = graph.ViewOf(argument)
+		}
+	}
+	if meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
+		return nil, unsupported(reasonTensorSub, "a result of %s", node.Target)
+	}
+	node.Outputs = append(node.Outputs, info)
+	return in.fromOutput(node.Output(len(node.Outputs) - 1))
+}
+
+// wireGraphValue writes an argument for the host; tensors are numbered as inputs (even) and node outputs (odd).
+func (in *Interpreter) wireGraphValue(value graph.Value) bytecode.Object {
+	switch v := value.(type) {
+	case *graph.Input:
+		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wireMeta(&v.Meta)}
+	case *graph.Output:
+		meta, _ := graph.MetaOf(v)
+		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wireMeta(meta)}
+	case graph.List:
+		items := make([]bytecode.Object, len(v.Items))
+		for i, item := range v.Items {
+			items[i] = in.wireGraphValue(item)
+		}
+		kind := "list"
+		if v.Tuple {
+			kind = "tuple"
+		}
+		return bytecode.Tuple{kind, &bytecode.List{Items: items}}
+	case graph.Slice:
+		return bytecode.Tuple{"slice", in.wireGraphValue(v.Start), in.wireGraphValue(v.Stop), in.wireGraphValue(v.Step)}
+	}
+	return wireScalar(value)
+}
+
+// wireScalar writes an argument that is neither a tensor nor a container.
+func wireScalar(value graph.Value) bytecode.Object {
+	switch v := value.(type) {
+	case nil:
+		return bytecode.Tuple{bytecode.None}
+	case graph.Ellipsis:
+		return bytecode.Tuple{bytecode.Ellipsis}
+	case graph.DType:
+		return nameWire("torch." + v.String())
+	case graph.Device:
+		return bytecode.Tuple{"device", v.String()}
+	case graph.Layout:
+		return nameWire("torch." + string(v))
+	case graph.MemoryFormat:
+		return nameWire("torch." + string(v))
+	case graph.Size:
+		return bytecode.Tuple{v.Hint}
+	}
+	return bytecode.Tuple{value}
+}
+
+// tensorNumber numbers the tensors that the host is told about.
+func (in *Interpreter) tensorNumber(value graph.Value) int {
+	for k, known := range in.wired {
+		if graph.SameValue(known, value) {
+			return k
+		}
+	}
+	in.wired = append(in.wired, value)
+	return len(in.wired) - 1
+}
+
+func (in *Interpreter) wiredTensor(index int64) graph.Value {
+	if index < 0 || index >= int64(len(in.wired)) {
+		return nil
+	}
+	return in.wired[index]
+}
+
+func wireMeta(meta *graph.Meta) bytecode.Tuple {
+	return bytecode.Tuple{meta.DType.String(), meta.Device.String(), wireSizes(meta.Sizes), wireSizes(meta.Strides), meta.Offset.Hint, meta.RequiresGrad, int64(meta.Flags)}
+}
+
+func wireSizes(sizes []graph.Size) bytecode.Tuple {
+	wired := make(bytecode.Tuple, len(sizes))
+	for i, size := range sizes {
+		wired[i] = size.Hint
+	}
+	return wired
+}
+
+// getAttribute of a tensor: what torch.Tensor defines first, then attributes set from Python.
+func (v *Tensor) getAttribute(in *Interpreter, name string) (Value, error) {
+	if v.class != nil {
+		return nil, unsupported(reasonTensorSub, "%s.%s", v.class.name, name)
+	}
+	if name == "__class__" {
+		return in.classOf(v)
+	}
+	class, err := in.resolveTensorClass(v)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := in.classLookup(class, name)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		return in.bindDescriptor(found, v, class)
+	}
+	return in.tensorOwnAttribute(v, name)
+}
+
+func (in *Interpreter) resolveTensorClass(v *Tensor) (*Class, error) {
+	if v.id != 0 {
+		d, err := in.session.Object(v.id)
+		if err != nil {
+			return nil, err
+		}
+		return in.classByID(d.TypeID)
+	}
+	return in.namedClass("torch.Tensor")
+}
+
+func (in *Interpreter) tensorOwnAttribute(v *Tensor, name string) (Value, error) {
+	if value := v.attributes[name]; value != nil {
+		return value, nil
+	}
+	if v.id != 0 {
+		d, err := in.session.Object(v.id)
+		if err != nil {
+			return nil, err
+		}
+		if fields, ok := d.Payload.(bytecode.Tuple); ok && len(fields) > 9 {
+			for _, item := range trace.Items(fields[9]) {
+				if pair, ok := item.(bytecode.Tuple); ok && len(pair) == 2 && pair[0] == name {
+					return in.child(pair[1], v.source, "attr", name)
+				}
+			}
+		}
+		v.source.Require(in.reason(), "no_attr", name)
+	}
+	return nil, in.raise("AttributeError", "'"+shortName(v.typeName())+"' object has no attribute '"+name+"'")
+}
+
+func (v *Tensor) setAttribute(_ *Interpreter, name string, _ Value) error {
+	return unsupported(reasonMutation, "tensor attribute %s", name)
+}
+
+func (v *Tensor) truth(*Interpreter) (bool, error) {
+	return false, unsupported(reasonBranch, "")
+}
+
+// readGetset reads a C-level attribute: of tensors from their metadata, of other values in the host.
+func (in *Interpreter) readGetset(name string, owner Value) (Value, error) {
+	if tensor, ok := owner.(*Tensor); ok {
+		return in.tensorProperty(tensor, strings.TrimPrefix(name, "Tensor."))
+	}
+	switch o := owner.(type) {
+	case *Instance:
+		if o.object != nil {
+			return nil, unsupported(reasonAttribute, "%s", name)
+		}
+	case *Constant:
+		return in.constantProperty(o, shortName(name))
+	case *SliceValue:
+		parts := map[string]Value{"start": o.start, "stop": o.stop, "step": o.step}
+		if part := parts[shortName(name)]; part != nil {
+			return part, nil
+		}
+	case *Range:
+		parts := map[string]int64{"start": o.start, "stop": o.stop, "step": o.step}
+		if part, ok := parts[shortName(name)]; ok {
+			return integer(part), nil
+		}
+	case *Tuple:
+		return in.structseqField(o, shortName(name))
+	}
+	return nil, unsupported(reasonAttribute, "%s", name)
+}
+
+func (in *Interpreter) constantProperty(c *Constant, name string) (Value, error) {
+	switch name {
+	case "real", "numerator":
+		if _, complexNumber := c.Value.(complex128); !complexNumber {
+			return c, nil
+		}
+	case "imag":
+		if _, isInt := c.Value.(int64); isInt {
+			return integer(0), nil
+		}
+	case "denominator":
+		return integer(1), nil
+	}
+	return nil, unsupported(reasonAttribute, "%s.%s", c.typeName(), name)
+}
+
+// structseqField reads values, indices and the like of torch.return_types: the class lists its fields in order.
+func (in *Interpreter) structseqField(t *Tuple, name string) (Value, error) {
+	if t.class == nil {
+		return nil, unsupported(reasonAttribute, "tuple.%s", name)
+	}
+	fields := map[string][]string{"torch.return_types.svd": {"U", "S", "V"}, "torch.return_types.aminmax": {"min", "max"}}[t.class.name]
+	if fields == nil {
+		fields = []string{"values", "indices"}
+	}
+	if k := indexOf(fields, name); k >= 0 && k < len(t.items) && strings.HasPrefix(t.class.name, "torch.return_types.") {
+		return t.items[k], nil
+	}
+	return nil, unsupported(reasonAttribute, "%s.%s", t.class.name, name)
+}
+
+// tensorProperty answers attributes of a tensor from its metadata, and captures those that make new tensors.
+func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
+	if err := in.used(t); err != nil {
+		return nil, err
+	}
+	switch name {
+	case "shape":
+		return in.sizeTuple(t.meta.Sizes), nil
+	case "dtype":
+		return dtypeValue(t.meta.DType), nil
+	case "device":
+		return &LibraryValue{kind: "device", text: t.meta.Device.String()}, nil
+	case "ndim":
+		return integer(int64(len(t.meta.Sizes))), nil
+	case "layout":
+		return &LibraryValue{kind: "layout", text: "strided"}, nil
+	case "requires_grad":
+		return boolean(t.meta.RequiresGrad), nil
+	case "is_leaf":
+		return boolean(!t.meta.RequiresGrad || t.id != 0 && t.meta.Flags&graph.FlagLeaf != 0), nil
+	case "is_cpu", "is_cuda":
+		return boolean(t.meta.Device.Type == name[3:]), nil
+	case "is_sparse", "is_quantized", "is_mkldnn", "is_meta", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_xla", "is_ipu", "is_maia", "is_vulkan", "is_mtia":
+		return boolean(false), nil
+	case "itemsize":
+		return integer(int64(t.meta.DType.Bytes())), nil
+	case "T", "mT", "H", "mH", "real", "imag", "data":
+		return in.torchCall("Tensor."+name, Arguments{Positional: []Value{t}})
+	case "grad":
+		return in.tensorGradient(t)
+	}
+	return nil, unsupported(reasonAttribute, "Tensor.%s", name)
+}
+
+func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
+	if t.id == 0 {
+		return nil, unsupported(reasonAttribute, "Tensor.grad")
+	}
+	outcome, err := in.session.GetAttribute(t.id, "grad")
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Value == nil {
+		return in.outcomeValue(outcome)
+	}
+	return &Lazy{reference: outcome.Value, source: t.source.Child("attr", "grad")}, nil
+}
+
+func (in *Interpreter) sizeTuple(sizes []graph.Size) Value {
+	tuple := &Tuple{class: sizeType()}
+	for _, size := range sizes {
+		tuple.items = append(tuple.items, integer(size.Hint))
+	}
+	return tuple
+}
+
+// callTorchName calls a torch function or tensor method by canonical name.
+func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, error) {
+	if value, handled, err := in.torchState(name, arguments); handled || err != nil {
+		return value, err
+	}
+	if len(arguments.Positional) > 0 && strings.HasPrefix(name, "Tensor.") {
+		self, err := in.real(arguments.Positional[0])
+		if err != nil {
+			return nil, err
+		}
+		tensor, ok := self.(*Tensor)
+		if !ok {
+			return nil, unsupported(reasonTensorCall, "%s of %s", name, self.typeName())
+		}
+		if value, handled, err := in.tensorQuestion(tensor, strings.TrimPrefix(name, "Tensor."), arguments); handled || err != nil {
+			return value, err
+		}
+	}
+	if !in.capturable(name, arguments) {
+		return in.evaluateCall(&Builtin{name: name}, arguments)
+	}
+	return in.torchCall(name, arguments)
+}
+
+// capturable tells operations over tensors and functions that make tensors from functions of torch's own state.
+func (in *Interpreter) capturable(name string, arguments Arguments) bool {
+	if in.holdsTensor(arguments.Positional) {
+		return true
+	}
+	for _, keyword := range arguments.Keywords {
+		if in.holdsTensor([]Value{keyword.Value}) {
+			return true
+		}
+	}
+	switch strings.TrimPrefix(name, "torch.") {
+	case "zeros", "ones", "empty", "full", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint", "randperm", "tensor", "scalar_tensor", "empty_strided",
+		"tril_indices", "triu_indices", "hann_window", "hamming_window", "complex", "as_tensor", "range", "normal", "bernoulli", "kaiser_window", "blackman_window", "bartlett_window":
+		return true
+	}
+	return false
+}
+
+func (in *Interpreter) holdsTensor(values []Value) bool {
+	for _, value := range values {
+		real, err := in.real(value)
+		if err != nil {
+			return false
+		}
+		switch v := real.(type) {
+		case *Tensor:
+			return true
+		case *Tuple:
+			if in.holdsTensor(v.items) {
+				return true
+			}
+		case *List:
+			items, err := v.contents(in)
+			if err == nil && in.holdsTensor(items) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// torchState models functions that read or set torch's state.
+func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool, error) {
+	switch strings.TrimPrefix(strings.TrimPrefix(name, "torch."), "_C.") {
+	case "is_grad_enabled":
+		return boolean(in.state.GradMode), true, nil
+	case "is_inference_mode_enabled":
+		return boolean(in.state.InferenceMode), true, nil
+	case "_set_grad_enabled":
+		value, err := in.setGradMode(arguments)
+		return value, true, err
+	case "_get_tracing_state", "_log_api_usage_once":
+		return none(), true, nil
+	case "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_mode_enabled", "is_autocast_enabled", "is_autocast_cache_enabled",
+		"_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
+		return boolean(in.isTorchFunctionEnabled(name)), true, nil
+	case "is_any_autocast_enabled", "is_autocast_cpu_enabled":
+		return boolean(in.state.Autocast), true, nil
+	case "get_default_dtype":
+		dtype := in.state.DefaultDType
+		if dtype == graph.NoDType {
+			dtype = graph.Float32
+		}
+		return dtypeValue(dtype), true, nil
+	case "_autograd._push_saved_tensors_default_hooks", "_autograd._pop_saved_tensors_default_hooks", "_enter_dual_level", "set_autocast_enabled", "_jit_tree_views":
+		return nil, true, unsupported(reasonGlobalState, "%s", name)
+	}
+	return nil, false, nil
+}
+
+func (in *Interpreter) isTorchFunctionEnabled(name string) bool {
+	return strings.HasSuffix(name, "_is_torch_function_enabled")
+}
+
+// setGradMode changes grad mode for the operations that follow; graphs that run in Python carry the change as a node.
+func (in *Interpreter) setGradMode(arguments Arguments) (Value, error) {
+	if len(arguments.Positional) != 1 {
+		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
+	}
+	value, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, err
+	}
+	constant, ok := value.(*Constant)
+	if !ok {
+		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
+	}
+	enabled, ok := constant.Value.(bool)
+	if !ok {
+		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
+	}
+	if enabled != in.state.GradMode {
+		in.activity++
+		in.state.GradMode = enabled
+		node := in.graph.Append("torch._C._set_grad_enabled", []graph.Value{enabled}, nil, nil, nil)
+		node.Result = nil
+	}
+	return none(), nil
+}
+
+// tensorQuestion answers methods of a tensor that return plain values.
+func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Arguments) (Value, bool, error) {
+	if err := in.used(t); err != nil {
+		return nil, true, err
+	}
+	rest := arguments.Positional[1:]
+	switch name {
+	case "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "numpy", "data_ptr", "is_nonzero", "equal", "__array__", "allclose":
+		return nil, true, unsupported(reasonTensorValue, "%s", name)
+	case "dim", "ndimension":
+		return integer(int64(len(t.meta.Sizes))), true, nil
+	case "numel", "nelement":
+		return integer(count(t.meta.Sizes)), true, nil
+	case "element_size":
+		return integer(int64(t.meta.DType.Bytes())), true, nil
+	case "storage_offset":
+		return integer(t.meta.Offset.Hint), true, nil
+	case "size", "stride":
+		return in.sizeQuestion(t, name, rest, arguments.Keywords)
+	case "is_floating_point":
+		return boolean(t.meta.DType.IsFloat()), true, nil
+	case "is_complex":
+		return boolean(t.meta.DType.IsComplex()), true, nil
+	case "is_signed":
+		return boolean(t.meta.DType != graph.Uint8 && t.meta.DType != graph.Bool), true, nil
+	case "is_contiguous":
+		if len(rest) == 0 && len(arguments.Keywords) == 0 {
+			return boolean(contiguous(&t.meta)), true, nil
+		}
+		return nil, true, unsupported(reasonAttribute, "is_contiguous with a memory format")
+	case "is_inference":
+		return boolean(t.meta.Flags&graph.FlagInference != 0), true, nil
+	case "get_device":
+		if t.meta.Device.Type == "cpu" {
+			return integer(-1), true, nil
+		}
+		return integer(int64(t.meta.Device.Index)), true, nil
+	case "has_names", "is_conj", "is_neg", "is_shared", "is_pinned":
+		if name != "is_shared" && name != "is_pinned" {
+			return boolean(false), true, nil
+		}
+		return nil, true, unsupported(reasonAttribute, "%s", name)
+	case "requires_grad_", "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
+		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
+	}
+	return nil, false, nil
+}
+
+func count(sizes []graph.Size) int64 {
+	total := int64(1)
+	for _, size := range sizes {
+		total *= size.Hint
+	}
+	return total
+}
+
+// contiguous is c10's rule: sizes of one do not count, empty tensors are contiguous.
+func contiguous(meta *graph.Meta) bool {
+	expected := int64(1)
+	if count(meta.Sizes) == 0 {
+		return true
+	}
+	for d := len(meta.Sizes) - 1; d >= 0; d-- {
+		if meta.Sizes[d].Hint != 1 {
+			if meta.Strides[d].Hint != expected {
+				return false
+			}
+			expected *= meta.Sizes[d].Hint
+		}
+	}
+	return true
+}
+
+func (in *Interpreter) sizeQuestion(t *Tensor, name string, rest []Value, keywords []KeywordArgument) (Value, bool, error) {
+	sizes := t.meta.Sizes
+	if name == "stride" {
+		sizes = t.meta.Strides
+	}
+	for _, keyword := range keywords {
+		if keyword.Name == "dim" {
+			rest = append(rest, keyword.Value)
+		}
+	}
+	if len(rest) == 0 || isNone(rest[0]) {
+		tuple := in.sizeTuple(sizes).(*Tuple)
+		if name == "stride" {
+			tuple.class = nil
+		}
+		return tuple, true, nil
+	}
+	dim, err := in.intArgument(rest[0])
+	if err != nil {
+		return nil, true, err
+	}
+	if dim < 0 {
+		dim += int64(len(sizes))
+	}
+	if dim < 0 || dim >= int64(len(sizes)) {
+		return nil, true, unsupported(reasonException, "a dimension out of range")
+	}
+	return integer(sizes[dim].Hint), true, nil
+}
