@@ -14,9 +14,12 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch.utils._python_dispatch import _disable_current_modes
+
 from .. import _shim, settings, warn
 from ..errors import HostFailure
 from ..options import Options
+from ..wrap import calibrate
 from . import miss
 from .describe import ObjectTable
 from .tensors import DECORATED, UNUSUAL, metadata
@@ -33,6 +36,8 @@ def compile_module(module: torch.fx.GraphModule, inputs: list[Any], options: Map
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
+    with _disable_current_modes():  # it looks at real tensors
+        calibrate()
     lower = functools.partial(_lower, options=Options(settings=tuple(sorted(options.items()))))
     build = aot_autograd(fw_compiler=lower, bw_compiler=lower, partition_fn=min_cut_rematerialization_partition)
     runner: Runner = build(module, inputs)
@@ -67,8 +72,10 @@ def _plan(module: torch.fx.GraphModule, options: Options) -> Runner:
     lowered = result["graphs"][0]
     if lowered.get("runs") != "plan":
         raise NotLowerable
-    plan: Runner = _shim.LaunchPlan(lowered["plan"])
-    return plan
+    try:
+        return _shim.LaunchPlan(lowered["plan"])
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise HostFailure("plan", f"the compiler's plan cannot be used: {error}") from error
 
 
 def _metadata(value: Any) -> Any:
