@@ -127,7 +127,7 @@ func outputName(node *graph.Node, index int) string {
 // pointwise handles operators that a formula describes and loops can compute.
 func (b *builder) pointwise(node *graph.Node) bool {
 	computation, ok := node.Computation(graph.State{})
-	if !ok || len(node.Outputs) != 1 || !loopable(&node.Outputs[0].Meta) {
+	if !ok || len(node.Outputs) != 1 || !loopable(&node.Outputs[0].Meta) || !b.emits(node.Outputs[0].Meta.Device) {
 		return false
 	}
 	result, known := machineType(computation.Result)

@@ -38,7 +38,7 @@ func (e *CPUEmitter) Emit(kernels []*loop.Kernel) ([]Image, error) {
 
 func (e *CPUEmitter) emit(kernel *loop.Kernel) (Image, error) {
 	image := Image{Source: cpu.Emit(kernel, e.Target)}
-	key := cache.KeyOf([]byte("cpu object"), []byte(cpu.Version), []byte(e.Target.Name), []byte(e.toolchain()), []byte(image.Source))
+	key := cache.KeyOf([]byte("cpu object"), []byte(cpu.Version), []byte(fmt.Sprint(e.Target)), []byte(e.toolchain()), []byte(image.Source))
 	if code, ok := e.Cache.Get(key); ok {
 		image.Code = code
 		return image, nil

@@ -37,7 +37,7 @@ type kernelBuilder struct {
 	rows    map[*operation]value // computed once per outer point
 	points  map[*operation]value // computed in the open stage
 	loads   map[string]loop.Value
-	inners  []int      // numbers of the stages with inner loops
+	inners  []int // numbers of the stages with inner loops
 }
 
 // value is a member's result in compute type. Its stored type is narrower when rounding is still to come.

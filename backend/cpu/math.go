@@ -7,12 +7,12 @@ import (
 	"fusee/backend/loop"
 )
 
-// mathFunction is a function of the C library. Those with a vector variant in glibc's libmvec are called eight or so lanes at a time, also for
+// mathFunction is a function of the C library. Those with a vector variant in glibc's libmvec are called a register at a time, also for
 // single values, so that a result does not depend on which lane computes it.
 type mathFunction struct {
 	name      string // of the double variant; floats append f
 	arguments int
-	vector    bool
+	vector    bool // has a vector variant since glibc 2.35
 }
 
 var mathFunctions = map[loop.Op]mathFunction{
@@ -55,7 +55,7 @@ func (m mathFunction) symbol(typ loop.Type) string {
 // math appends calls that cover all lanes.
 func (e *emitter) math(function mathFunction, typ loop.Type, lanes int, args []string) string {
 	width, name := 1, function.symbol(typ)
-	if function.vector {
+	if function.vector && e.target.VectorMath {
 		width = e.target.VectorBytes / typ.Bytes()
 		name = fmt.Sprintf("_ZGV%cN%d%s_%s", e.target.mangling, width, strings.Repeat("v", function.arguments), name)
 	}

@@ -66,6 +66,9 @@ func (e *emitter) operation(op loop.Op, typ loop.Type, lanes int, args []string)
 		return e.intrinsic(name, typ, lanes, args)
 	}
 	if call, ok := mathFunctions[op]; ok {
+		if typ == loop.F32 && op != loop.OpNextAfter {
+			return e.math32(op, call, lanes, args)
+		}
 		return e.math(call, typ, lanes, args)
 	}
 	return e.composed(op, typ, lanes, args)

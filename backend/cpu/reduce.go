@@ -65,6 +65,7 @@ func (e *emitter) inner(stage *loop.Stage) {
 		a := &e.sums[index]
 		e.values[a.result] = operand{text: a.parts[len(a.parts)-1], lanes: a.lanes}
 	}
+	e.sums = nil
 }
 
 // nest runs the inner dimensions from number level on.

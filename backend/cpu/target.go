@@ -3,6 +3,7 @@ package cpu
 import (
 	"runtime"
 
+	"github.com/ebitengine/purego"
 	"golang.org/x/sys/cpu"
 )
 
@@ -12,14 +13,15 @@ import (
 type Target struct {
 	Name        string // LLVM's name of the level
 	VectorBytes int    // width of a vector register
+	VectorMath  bool   // the C library has vector variants of mathematical functions
 	mangling    byte   // letter of the level in the vector function ABI's names
 }
 
 func targets() []Target {
 	return []Target{
-		{"x86-64-v2", 16, 'b'},
-		{"x86-64-v3", 32, 'd'},
-		{"x86-64-v4", 64, 'e'},
+		{"x86-64-v2", 16, true, 'b'},
+		{"x86-64-v3", 32, true, 'd'},
+		{"x86-64-v4", 64, true, 'e'},
 	}
 }
 
@@ -42,11 +44,23 @@ func HostTarget() (Target, bool) {
 	v2 := x86.HasSSE42 && x86.HasPOPCNT && x86.HasSSSE3
 	v3 := v2 && x86.HasAVX2 && x86.HasFMA && x86.HasBMI2
 	v4 := v3 && x86.HasAVX512F && x86.HasAVX512BW && x86.HasAVX512CD && x86.HasAVX512DQ && x86.HasAVX512VL
+	target := targets()[0]
 	switch {
 	case v4:
-		return targets()[2], true
+		target = targets()[2]
 	case v3:
-		return targets()[1], true
+		target = targets()[1]
 	}
-	return targets()[0], v2
+	target.VectorMath = hasVectorMath()
+	return target, v2
+}
+
+// hasVectorMath looks for a function that glibc's libmvec has since version 2.35.
+func hasVectorMath() bool {
+	library, err := purego.Dlopen("libmvec.so.1", purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	if err != nil {
+		return false
+	}
+	_, err = purego.Dlsym(library, "_ZGVdN4v_tanh")
+	return err == nil
 }

@@ -54,7 +54,7 @@ func elementwise(op loop.Op) *loop.Kernel {
 	return b.Kernel
 }
 
-const pointCount = 3000
+const pointCount = 1003
 
 // casts converts from one type to all.
 func casts(from loop.Type) *loop.Kernel {

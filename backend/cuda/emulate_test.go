@@ -23,15 +23,7 @@ func TestPrintedCodeComputes(t *testing.T) {
 		t.Skipf("no g++ to run CUDA C on the CPU with: %v", err)
 	}
 	program := filepath.Join(t.TempDir(), "emulate")
-	var trials []*trial
-	for _, kernel := range corpus() {
-		if work, static := kernel.Work(); !static || work < 1<<20 {
-			trials = append(trials, newTrial(t, kernel, 0))
-			if !strings.HasPrefix(kernel.Name, "op_") && !strings.HasPrefix(kernel.Name, "cast_") {
-				trials = append(trials, newTrial(t, kernel, 1))
-			}
-		}
-	}
+	trials := trials(t)
 	build(t, compiler, program, trials)
 	var input bytes.Buffer
 	for _, trial := range trials {
