@@ -1,0 +1,219 @@
+"""Compiled functions on a GPU against eager: results, layouts, streams, graphs, guards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import fusee
+
+Function = Callable[..., Any]
+FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+
+
+@pytest.fixture(autouse=True)
+def _clean_slate() -> None:
+    fusee.reset()
+    torch.manual_seed(0)
+
+
+def random(*sizes: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A tensor on the GPU, from -3 to 3."""
+    return (torch.rand(*sizes, device="cuda", dtype=torch.float64) * 6 - 3).to(dtype)
+
+
+def check(function: Function, *arguments: Any, exact: bool = False) -> None:
+    """Two calls give what eager gives, and something was compiled."""
+    compiled = fusee.compile(function)
+    expected = function(*arguments)
+    for _ in range(2):
+        actual = compiled(*arguments)
+        if exact:
+            torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)
+        else:
+            torch.testing.assert_close(actual, expected, equal_nan=True)
+    assert fusee.stats()["graphs"] > 0
+
+
+def add_relu(x: Tensor, y: Tensor) -> Tensor:
+    return torch.relu(x + y) * 2
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
+@pytest.mark.parametrize("size", [0, 1, 4, 5, 1023, 4096, 1_000_003])
+def test_cuda_sizes_and_dtypes(size: int, dtype: torch.dtype) -> None:
+    check(add_relu, random(size, dtype=dtype), random(size, dtype=dtype), exact=dtype in (torch.float32, torch.float64))
+
+
+POINTWISE: dict[str, Function] = {
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "silu": functional.silu,
+    "sigmoid": torch.sigmoid,
+    "softplus": functional.softplus,
+    "leaky_relu": functional.leaky_relu,
+    "elu": functional.elu,
+    "mish": functional.mish,
+    "hardswish": functional.hardswish,
+    "exp_log": lambda x: torch.log(torch.exp(x) + 1),
+    "trigonometry": lambda x: torch.sin(x) * torch.cos(x) + torch.tan(x),
+    "powers": lambda x: x**2 + x**3 - x.abs() ** 0.5,
+    "clamp": lambda x: x.clamp(-1, 1.5),
+    "where": lambda x: torch.where(x > 0, x, x * 0.1),
+    "comparisons": lambda x: (x > 0) & (x < 1) | x.isnan(),
+    "rounding": lambda x: x.floor() + x.ceil() + x.round() + x.trunc(),
+    "division": lambda x: x / 3 + 1 / (x * x + 1),
+    "remainder": lambda x: x % 1.5 + torch.fmod(x, 0.7),
+    "casts": lambda x: x.to(torch.int32).to(torch.float32) + x.bool(),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", POINTWISE)
+def test_cuda_pointwise(name: str, dtype: torch.dtype) -> None:
+    check(POINTWISE[name], random(33, 130, dtype=dtype))
+
+
+LAYOUTS: dict[str, Function] = {
+    "transposed": lambda: (random(40, 30).t(), random(30, 40)),
+    "expanded": lambda: (random(40, 1).expand(40, 30), random(30)),
+    "strided": lambda: (random(64, 64)[::2, ::3], random(32, 22)),
+    "offset": lambda: (random(1001)[1:], random(1000)),
+    "both_offset": lambda: (random(1001)[1:], random(1001)[1:]),
+    "channels_last": lambda: (random(2, 8, 5, 6).to(memory_format=torch.channels_last), random(1, 8, 1, 1)),
+    "scalar_tensor": lambda: (random(17, 5), torch.tensor(2.5, device="cuda")),
+    "cpu_scalar": lambda: (random(17, 5), torch.tensor(2.5)),
+    "zero_size": lambda: (random(0, 5), random(5)),
+    "zero_dimensional": lambda: (random(1)[0], random(1)[0]),
+    "five_dimensions": lambda: (random(2, 3, 4, 5, 6), random(3, 1, 5, 1)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_cuda_layouts(name: str) -> None:
+    arguments = LAYOUTS[name]()
+    check(add_relu, *arguments, exact=True)
+    compiled = fusee.compile(add_relu)
+    assert compiled(*arguments).stride() == add_relu(*arguments).stride()
+
+
+REDUCTIONS: dict[str, Function] = {
+    "sum": lambda x: x.sum(),
+    "mean_rows": lambda x: (x * 2).mean(-1),
+    "sum_columns": lambda x: x.sum(0),
+    "max_rows": lambda x: x.amax(-1, keepdim=True),
+    "softmax": lambda x: torch.softmax(x, -1),
+    "log_softmax": lambda x: torch.log_softmax(x * 0.5, -1),
+    "layer_norm": lambda x: functional.layer_norm(x, x.shape[-1:]),
+    "rms": lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5),
+    "variance": lambda x: x.var(-1),
+    "argmax": lambda x: x.argmax(-1),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(5, 7), (64, 768), (300, 31), (3, 5000), (2, 40_000)])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_cuda_reductions(name: str, shape: tuple[int, int], dtype: torch.dtype) -> None:
+    check(REDUCTIONS[name], random(*shape, dtype=dtype))
+
+
+def test_cuda_matmul_and_epilogue() -> None:
+    weight, bias = random(64, 32), random(64)
+    check(lambda x: functional.gelu(functional.linear(x, weight, bias)) + 1, random(16, 32))
+
+
+def test_cuda_special_values_survive() -> None:
+    nan, inf = float("nan"), float("inf")
+    values = torch.tensor([nan, inf, -inf, -0.0, 0.0, 1e-45, -1e-45, 3.4e38], device="cuda")
+    for function in (torch.relu, torch.exp, torch.tanh, lambda x: x * 0, lambda x: 1 / x, lambda x: x.clamp(min=0)):
+        compiled, eager = fusee.compile(function)(values), function(values)
+        assert torch.equal(compiled.view(torch.int32), eager.view(torch.int32))
+
+
+def test_cuda_side_stream() -> None:
+    x, y = random(1 << 20), random(1 << 20)
+    compiled, stream = fusee.compile(add_relu), torch.cuda.Stream()
+    compiled(x, y)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        late = torch.full_like(x, 1.0)
+        for _ in range(20):
+            late = late + 0
+        result = compiled(late, y)
+    stream.synchronize()
+    assert torch.equal(result, add_relu(torch.ones_like(x), y))
+
+
+def test_cuda_under_graph_capture() -> None:
+    x, y = random(1000), random(1000)
+    compiled = fusee.compile(add_relu)
+    compiled(x, y)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = compiled(x, y)
+    x.copy_(random(1000))
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(result, add_relu(x, y))
+
+
+def test_cuda_and_cpu_have_entries_of_their_own() -> None:
+    compiled = fusee.compile(add_relu)
+    x, y = random(10), random(10)
+    assert torch.equal(compiled(x, y), add_relu(x, y))
+    assert torch.equal(compiled(x.cpu(), y.cpu()), add_relu(x.cpu(), y.cpu()))
+    assert compiled(x, y).device.type == "cuda"
+
+
+def test_cuda_mixed_devices_raise_as_eager_does() -> None:
+    x, y = random(10), random(10).cpu()
+    with pytest.raises(RuntimeError) as eager:
+        add_relu(x, y)
+    with pytest.raises(RuntimeError) as compiled:
+        fusee.compile(add_relu)(x, y)
+    assert str(compiled.value).splitlines()[0] == str(eager.value).splitlines()[0]
+
+
+def test_cuda_threads_share_a_function() -> None:
+    compiled, wrong = fusee.compile(add_relu), []
+
+    def work(seed: int) -> None:
+        x, y = random(1000) + seed, random(1000)
+        for _ in range(50):
+            if not torch.equal(compiled(x, y), add_relu(x, y)):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_cuda_in_place_on_argument() -> None:
+    def update(x: Tensor, step: Tensor) -> Tensor:
+        x.add_(step)
+        return x * 2
+
+    mine, theirs, step = torch.ones(37, device="cuda"), torch.ones(37, device="cuda"), random(37)
+    result = fusee.compile(update)(mine, step)
+    assert torch.equal(result, update(theirs, step))
+    assert torch.equal(mine, theirs)
+
+
+def test_cuda_large_tensor_uses_wide_indices() -> None:
+    x = torch.zeros((1 << 31) + 8, dtype=torch.int8, device="cuda")
+    x[-1] = 5
+    result = fusee.compile(lambda value: value + 1)(x)
+    assert result[-1].item() == 6
+    assert result[1 << 30].item() == 1
