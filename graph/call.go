@@ -108,6 +108,9 @@ func (c *caller) collect(node *Node, result Value) Value {
 	}
 	info := OutputInfo{Meta: *meta, Relation: c.resolve(result)}
 	info.Meta.RequiresGrad = c.graph.RequiresGrad(result)
+	if info.Relation.Kind == RelationNew {
+		info.Meta.Flags &^= FlagView // a view of memory that nobody else sees
+	}
 	node.Outputs = append(node.Outputs, info)
 	node.ExpansionResults = append(node.ExpansionResults, result)
 	return &Output{Node: node, Index: len(node.Outputs) - 1}

@@ -20,15 +20,7 @@ func inferToCopy(c *inference) error {
 	if err != nil {
 		return err
 	}
-	format, given := c.value("memory_format").(MemoryFormat)
-	switch {
-	case given && format != PreserveFormat:
-	case c.shapes.isDense(m):
-		return c.create(d, device, m.Sizes, m.Strides)
-	default:
-		format = c.shapes.suggestedFormat(m)
-	}
-	strides, ok := c.shapes.formatStrides(format, m.Sizes)
+	strides, ok := c.likeStrides(m)
 	if !ok {
 		return unknown("memory format")
 	}

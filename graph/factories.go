@@ -114,8 +114,9 @@ func (c *inference) scalarType(name string) (DType, error) {
 
 func inferScalarTensor(c *inference) error {
 	d, device, err := c.options(c.state.defaultDType())
-	if err != nil {
-		return err
+	number, ok := numberType(c.value("s"))
+	if err != nil || !ok || number.IsComplex() && !d.IsComplex() {
+		return unknown("scalar_tensor arguments")
 	}
 	return c.create(d, device, nil, nil)
 }

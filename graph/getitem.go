@@ -146,8 +146,8 @@ func setItem(c *caller) (Value, error) {
 	switch {
 	case len(x.tensors) > 0 && isTensor:
 		_, err = c.call("aten.index_put_.default", x.current, List{Items: x.tensors}, value)
-	case len(x.tensors) > 0:
-		return nil, unknown("a number put at tensor indices")
+	case len(x.tensors) > 0 && isScalar(value):
+		err = c.putNumber(x, value)
 	case isTensor:
 		err = c.setTensor(x.current, value, m)
 	case isScalar(value):
@@ -156,6 +156,22 @@ func setItem(c *caller) (Value, error) {
 		return nil, unknown("value of this type")
 	}
 	return nil, err
+}
+
+// putNumber makes a 0-d tensor of the number first, as torch's assignment does.
+func (c *caller) putNumber(x *indexer, value Value) error {
+	target := meta(x.current)
+	op, _ := LookUp("aten.scalar_tensor.default")
+	values, err := op.Bind([]Value{value}, []Keyword{{"dtype", target.DType}, {"device", target.Device}})
+	if err != nil {
+		return unknown(err.Error())
+	}
+	node, err := c.emit(op, values)
+	if err != nil {
+		return err
+	}
+	_, err = c.call("aten.index_put_.default", x.current, List{Items: x.tensors}, node.Result)
+	return err
 }
 
 // setTensor drops leading dimensions of 1 that the target does not have, as torch's assignment does.

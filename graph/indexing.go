@@ -39,6 +39,11 @@ func inferEmbedding(c *inference) error {
 	return c.makeContiguous(weight.DType, append(slices.Clone(indices.Sizes), weight.Sizes[1]))
 }
 
+// nothingToIndex says whether dimension d is empty while there are indices into it.
+func (c *inference) nothingToIndex(m *Meta, d int, index *Meta) bool {
+	return c.shapes.IsZero(m.Sizes[d]) && !c.shapes.anyZero(index.Sizes)
+}
+
 // indexFits checks that every dimension of index but dim lies within m.
 func (c *inference) indexFits(index, m *Meta, dim int) bool {
 	if index.Dim() != m.Dim() {
@@ -55,7 +60,7 @@ func (c *inference) indexFits(index, m *Meta, dim int) bool {
 func inferGather(c *inference) error {
 	m, index := c.self(), c.tensor("index")
 	d, err := c.dim("dim")
-	if err != nil || index.DType != Int64 || m.Dim() == 0 || c.boolean("sparse_grad") || !c.indexFits(index, m, d) {
+	if err != nil || index.DType != Int64 || m.Dim() == 0 || c.boolean("sparse_grad") || !c.indexFits(index, m, d) || c.nothingToIndex(m, d, index) {
 		return unknown("gather arguments")
 	}
 	return c.makeContiguous(m.DType, index.Sizes)
@@ -64,7 +69,7 @@ func inferGather(c *inference) error {
 func inferIndexSelect(c *inference) error {
 	m, index := c.self(), c.tensor("index")
 	d, err := c.dim("dim")
-	if err != nil || !isIndexType(index.DType) || index.Dim() != 1 || m.Dim() == 0 || m.DType.unpromotable() {
+	if err != nil || !isIndexType(index.DType) || index.Dim() != 1 || m.Dim() == 0 || m.DType.unpromotable() || c.nothingToIndex(m, d, index) {
 		return unknown("index_select arguments")
 	}
 	sizes := slices.Clone(m.Sizes)
@@ -144,9 +149,13 @@ func inferIndex(c *inference) error {
 
 // placedIndex expands an index tensor to the indices' common shape and surrounds it with dimensions of 1.
 func (e *ShapeEnvironment) placedIndex(index *Meta, shape []Size, at, dimensions int) *Meta {
-	placed := &Meta{Sizes: slices.Repeat([]Size{Static(1)}, dimensions), Strides: make([]Size, dimensions)}
+	placed := &Meta{Sizes: slices.Repeat([]Size{Static(1)}, dimensions)}
 	copy(placed.Sizes[at:], shape)
-	copy(placed.Strides[at:], e.broadcastStrides(index, shape))
+	expanded := &Meta{Sizes: shape, Strides: e.broadcastStrides(index, shape)}
+	var ok bool
+	if placed.Strides, ok = e.viewStrides(expanded, placed.Sizes); !ok {
+		placed.Strides = e.contiguousStrides(placed.Sizes)
+	}
 	return placed
 }
 
@@ -158,7 +167,7 @@ func inferIndexPut(c *inference) error {
 	}
 	source, _ := x.source(m)
 	joined, ok := c.shapes.broadcast(source.Sizes, values.Sizes)
-	if !ok || !c.shapes.AllEqual(joined, source.Sizes) || values.DType != m.DType {
+	if !ok || !c.shapes.AllEqual(joined, source.Sizes) || values.DType != m.DType || c.shapes.anyZero(m.Sizes) {
 		return unknown("index_put values")
 	}
 	return c.updated(func() error { return c.make(m.DType, m.Sizes, c.shapes.preservedStrides(m)) })
@@ -177,7 +186,7 @@ func (c *inference) updated(functional func() error) error {
 func inferScatter(c *inference) error {
 	m, index := c.self(), c.tensor("index")
 	d, err := c.dim("dim")
-	if err != nil || index.DType != Int64 || m.Dim() == 0 || !c.indexFits(index, m, d) {
+	if err != nil || index.DType != Int64 || m.Dim() == 0 || !c.indexFits(index, m, d) || c.nothingToIndex(m, d, index) {
 		return unknown("scatter arguments")
 	}
 	if src := c.tensor("src"); src != nil && (src.DType != m.DType || !c.indexFits(index, src, -1)) {
@@ -202,7 +211,7 @@ func inferIndexAdd(c *inference) error {
 	}
 	sizes := slices.Clone(m.Sizes)
 	sizes[d] = index.Sizes[0]
-	if !c.shapes.AllEqual(sizes, source.Sizes) {
+	if !c.shapes.AllEqual(sizes, source.Sizes) || c.nothingToIndex(m, d, index) {
 		return unknown("index_add source")
 	}
 	if err := c.checkScalars(m.DType); err != nil {
@@ -213,7 +222,7 @@ func inferIndexAdd(c *inference) error {
 
 func inferIndexFill(c *inference) error {
 	m, index := c.self(), c.tensor("index")
-	if _, err := c.dim("dim"); err != nil || index.DType != Int64 || index.Dim() > 1 || m.Dim() == 0 {
+	if d, err := c.dim("dim"); err != nil || index.DType != Int64 || index.Dim() > 1 || m.Dim() == 0 || c.nothingToIndex(m, d, index) {
 		return unknown("index_fill arguments")
 	}
 	if err := c.checkScalars(m.DType); err != nil {

@@ -286,11 +286,14 @@ func (c *inference) completeOutput(o *OutputInfo, gradient bool) {
 		m.Device, _ = c.device()
 	}
 	requires := gradient && m.DType.IsDifferentiable()
-	switch o.Relation.Kind {
-	case RelationSame:
+	recorded := requires
+	switch {
+	case o.Relation.Kind == RelationSame:
 		requires = requires && len(c.mutates) > 0 || c.graph.RequiresGrad(o.Relation.Of)
+		recorded = requires
 		m.Flags &^= FlagLeaf | FlagGradFn
-	case RelationView:
+	case o.Relation.Kind == RelationView && c.op.traits&noGradient == 0:
+		requires = m.DType.IsDifferentiable() && c.graph.RequiresGrad(o.Relation.Of) // even while gradients are not recorded
 		m.Flags = FlagView
 	default:
 		m.Flags = 0
@@ -299,7 +302,7 @@ func (c *inference) completeOutput(o *OutputInfo, gradient bool) {
 	switch leaf, known := leafOf(o.Relation); {
 	case known:
 		m.Flags |= leaf
-	case requires:
+	case recorded:
 		m.Flags |= FlagGradFn
 	default:
 		m.Flags |= FlagLeaf

@@ -13,7 +13,7 @@ func matrixRows() []row {
 		matrix("matmul(Tensor self, Tensor other) -> Tensor", inferMatmul),
 		matrix("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
 		matrix("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
-		matrix("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
+		matrix("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddR),
 		matrix("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
 		matrix("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inferAddMM),
 		matrix("mv(Tensor self, Tensor vec) -> Tensor", inferMV),
@@ -134,6 +134,26 @@ func inferAddMM(c *inference) error {
 	return c.makeContiguous(d, sizes)
 }
 
+// inferAddR is a pointwise iteration over self, a column and a row.
+func inferAddR(c *inference) error {
+	d, err := c.matrixType()
+	if err != nil {
+		return err
+	}
+	a, b := meta(c.values[1]), meta(c.values[2])
+	if err := c.checkScalars(d); err != nil || a.Dim() != 1 || b.Dim() != 1 {
+		return unknown("addr arguments")
+	}
+	sizes := []Size{a.Sizes[0], b.Sizes[0]}
+	joined, ok := c.shapes.broadcast(sizes, c.self().Sizes)
+	if !ok || !c.shapes.AllEqual(joined, sizes) {
+		return unknown("addr: the added tensor does not fit")
+	}
+	added := &Meta{Sizes: sizes, Strides: c.shapes.broadcastStrides(c.self(), sizes)}
+	column := &Meta{Sizes: []Size{a.Sizes[0], Static(1)}, Strides: []Size{a.Strides[0], Static(1)}}
+	return c.make(d, sizes, c.shapes.iteratorStrides(sizes, []*Meta{added, column, b}))
+}
+
 func (c *inference) addedProduct(a, b []Size) ([]Size, error) {
 	switch c.op.Schema.Name {
 	case "addmm":
@@ -149,10 +169,6 @@ func (c *inference) addedProduct(a, b []Size) ([]Size, error) {
 	case "addmv":
 		if len(a) == 2 && len(b) == 1 && c.shapes.Equal(a[1], b[0]) {
 			return a[:1], nil
-		}
-	case "addr":
-		if len(a) == 1 && len(b) == 1 {
-			return []Size{a[0], b[0]}, nil
 		}
 	}
 	return nil, unknown(c.op.String() + ": shapes do not fit")
@@ -223,6 +239,9 @@ func inferAttention(c *inference) error {
 	}
 	if mask := c.tensor("attn_mask"); mask != nil && (!c.maskFits(mask, q, k) || c.boolean("is_causal")) {
 		return unknown("attention mask")
+	}
+	if q.Device.Type != "cpu" || !e.isContiguous(q) || !e.isContiguous(k) || !e.isContiguous(v) {
+		return unknown("attention layout")
 	}
 	sizes := append(slices.Clone(q.Sizes[:3]), v.Sizes[3])
 	return c.attentionLayout(d, sizes)

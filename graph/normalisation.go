@@ -62,7 +62,7 @@ func inferLayerNorm(c *inference) error {
 
 // rmsNorm is a chain of pointwise operations in eager: its result follows the layout of the input.
 func (c *inference) rmsNorm(m *Meta) error {
-	if !c.shapes.isContiguous(m) {
+	if !plainlyContiguous(m.Sizes, m.Strides) || c.shapes.anyZero(m.Sizes) {
 		return unknown("rms_norm of a tensor that is not row-major")
 	}
 	return c.makeContiguous(m.DType, m.Sizes)
@@ -120,8 +120,8 @@ func inferBatchNorm(c *inference) error {
 	if c.boolean("training") && mean != nil {
 		c.mutates = append(c.mutates, mean, variance)
 	}
-	if m.Dim() > 5 {
-		return unknown("batch_norm of many dimensions")
+	if c.shapes.isContiguous(m) {
+		return c.makeContiguous(m.DType, m.Sizes)
 	}
 	return c.makeLike(m)
 }

@@ -2,7 +2,9 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // promotionNames are the Scalar parameters that count as operands in type promotion; others (alpha, value, slopes) do not.
@@ -25,7 +27,7 @@ func (c *inference) promotion() (promotion, error) {
 		return promotion{}, unknown(c.op.String() + " does not take " + common.String())
 	}
 	compute := common
-	if c.op.traits&intToFloat != 0 && !common.IsDifferentiable() {
+	if c.dividesTruly() && !common.IsDifferentiable() {
 		compute = c.state.defaultDType()
 	}
 	result := compute
@@ -36,6 +38,11 @@ func (c *inference) promotion() (promotion, error) {
 		result = compute.Real()
 	}
 	return promotion{compute, result}, nil
+}
+
+// dividesTruly says whether integers become floats first.
+func (c *inference) dividesTruly() bool {
+	return c.op.traits&intToFloat != 0 || c.op.Schema.Overload == "Tensor_mode" && c.value("rounding_mode") == nil
 }
 
 func (s State) defaultDType() DType {
@@ -85,6 +92,9 @@ func inferPointwise(c *inference) error {
 	if err := c.checkScalars(types.compute); err != nil {
 		return err
 	}
+	if err := c.checkOperator(types.compute); err != nil {
+		return err
+	}
 	metas := c.operandMetas(types.compute)
 	shapes := make([][]Size, len(metas))
 	for i, m := range metas {
@@ -96,6 +106,9 @@ func inferPointwise(c *inference) error {
 	}
 	if c.op.InPlace {
 		return c.make(types.result, shape, c.self().Strides)
+	}
+	if c.op.traits&contiguousOnly != 0 {
+		return c.makeContiguous(types.result, shape)
 	}
 	return c.make(types.result, shape, c.shapes.iteratorStrides(shape, metas))
 }
@@ -109,13 +122,16 @@ func (c *inference) operandMetas(compute DType) []*Meta {
 		switch {
 		case isTensor && m.DType != compute && !conditionNames[p.Name] && m.Device.Type == "cpu" && !c.shapes.isDense(m):
 			converted := *m
-			converted.Strides, _ = c.shapes.formatStrides(c.shapes.suggestedFormat(m), m.Sizes)
+			converted.Strides = c.shapes.preservedStrides(m)
 			metas = append(metas, &converted)
 		case isTensor:
 			metas = append(metas, m)
 		case (p.Kind == KindTensor || p.Kind == KindScalar && promotionNames[p.Name]) && c.values[i] != nil:
 			metas = append(metas, &Meta{})
 		}
+	}
+	if c.op.Schema.Name == "rsub" { // subtracts with the operands exchanged
+		slices.Reverse(metas)
 	}
 	return metas
 }
@@ -133,6 +149,37 @@ func (c *inference) checkScalars(compute DType) error {
 		}
 	}
 	return nil
+}
+
+// checkOperator rejects what single operators reject beyond their element types.
+func (c *inference) checkOperator(compute DType) error {
+	switch strings.TrimSuffix(c.op.Schema.Name, "_") {
+	case "sub", "rsub":
+		if slices.ContainsFunc(c.values[:2], isBoolOperand) {
+			return unknown("subtraction of bool")
+		}
+	case "pow":
+		if n, ok := c.values[1].(int64); ok && n < 0 && !compute.IsDifferentiable() {
+			return unknown("negative power of integers")
+		}
+	case "abs":
+		if c.op.InPlace && compute.IsComplex() {
+			return unknown("abs_ of complex numbers")
+		}
+	case "clamp":
+		if c.value("min") == nil && c.value("max") == nil {
+			return unknown("clamp without bounds")
+		}
+	}
+	return nil
+}
+
+func isBoolOperand(v Value) bool {
+	if m, ok := MetaOf(v); ok {
+		return m.DType == Bool
+	}
+	_, ok := v.(bool)
+	return ok
 }
 
 func sgnFormula(_ *inference, compute DType) string {

@@ -127,8 +127,10 @@ func complexOf(d DType) DType {
 		return Complex32
 	case Float64:
 		return Complex128
-	case BFloat16, Float32:
+	case Float32:
 		return Complex64
+	case BFloat16:
+		return NoDType
 	}
 	return d
 }
@@ -149,7 +151,7 @@ func combineCategories(higher, lower DType) DType {
 		return higher
 	case higher.IsFloat():
 		if lower.IsComplex() {
-			return complexOf(higher)
+			return complexOf(higher) // none for bfloat16
 		}
 		return higher
 	case higher == Bool || lower.IsFloat() || lower.IsComplex():

@@ -81,7 +81,7 @@ func inferBernoulli(c *inference) error {
 	if !m.DType.IsFloat() || c.value("generator") != nil {
 		return unknown("bernoulli arguments")
 	}
-	return c.make(m.DType, m.Sizes, c.shapes.preservedStrides(m))
+	return c.makeContiguous(m.DType, m.Sizes)
 }
 
 func inferRandomInto(c *inference) error {

@@ -28,6 +28,9 @@ func reductionRows() []row {
 		reduction("min(Tensor self) -> Tensor", "bihf", 0, inferExtremum),
 		reduction("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", "bihf", 0, inferExtremumIndex),
 		reduction("median(Tensor self) -> Tensor", "ihf", 0, inferExtremum),
+		reduction("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", "ihf", 0, inferExtremumIndex),
+		reduction("nanmedian(Tensor self) -> Tensor", "ihf", 0, inferExtremum),
+		reduction("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", "bihf", 0, inferExtremumIndex),
 		reduction("any(Tensor self) -> Tensor", "", noGradient, inferTruth),
 		reduction("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", "", noGradient, inferTruth),
 		reduction("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", "", noGradient, inferTruth),
@@ -68,7 +71,8 @@ func (c *inference) reducedDims() ([]bool, error) {
 	v := c.value("dim")
 	list, isList := v.(List)
 	if v == nil || isList && len(list.Items) == 0 {
-		return slices.Repeat([]bool{true}, m.Dim()), nil
+		all := v == nil || c.op.Schema.Overload != "dims" // any and all over an empty list reduce nothing
+		return slices.Repeat([]bool{all}, m.Dim()), nil
 	}
 	dims, err := c.listedDims(v)
 	if err != nil {
@@ -230,6 +234,9 @@ func inferLogSumExp(c *inference) error {
 	d := c.self().DType
 	if err := c.requireAccepted(d); err != nil {
 		return err
+	}
+	if list, _ := c.value("dim").(List); len(list.Items) == 0 {
+		return unknown("logsumexp over no dimension")
 	}
 	if !d.IsDifferentiable() {
 		d = c.state.defaultDType()

@@ -103,8 +103,8 @@ func inferStack(c *inference) error {
 	first := metas[0]
 	d, inRange := wrapDim(n, first.Dim()+1)
 	for _, m := range metas {
-		if !inRange || !c.shapes.AllEqual(m.Sizes, first.Sizes) {
-			return unknown("stack sizes")
+		if !inRange || !c.shapes.AllEqual(m.Sizes, first.Sizes) || c.shapes.suggestedFormat(m) != ContiguousFormat {
+			return unknown("stack sizes or layout")
 		}
 	}
 	return c.makeContiguous(commonTypeOf(metas), slices.Insert(slices.Clone(first.Sizes), d, Static(int64(len(metas)))))
@@ -119,10 +119,11 @@ func inferPad(c *inference) error {
 	sizes := slices.Clone(m.Sizes)
 	for i := range len(pad) / 2 {
 		d := m.Dim() - 1 - i
-		sizes[d] = e.Add(sizes[d], e.Add(pad[2*i], pad[2*i+1]))
-		if !e.Less(Static(0), sizes[d]) {
-			return unknown("pad to nothing")
+		cut := e.Add(e.Minimum(pad[2*i], Static(0)), e.Minimum(pad[2*i+1], Static(0)))
+		if !e.LessEqual(Static(0), e.Add(sizes[d], cut)) {
+			return unknown("pad to a negative size")
 		}
+		sizes[d] = e.Add(sizes[d], e.Add(pad[2*i], pad[2*i+1]))
 	}
 	if err := c.checkScalars(m.DType); err != nil {
 		return err
@@ -130,10 +131,10 @@ func inferPad(c *inference) error {
 	return c.padded(m, pad, sizes)
 }
 
-// padded keeps the memory format; without any padding the result is a clone.
+// padded keeps the memory format; where all padding is negative or zero the result is a clone of a part.
 func (c *inference) padded(m *Meta, pad, sizes []Size) error {
-	if !slices.ContainsFunc(pad, func(s Size) bool { return s.Hint > 0 }) {
-		return unknown("pad that only cuts")
+	if !slices.ContainsFunc(pad, func(s Size) bool { return c.shapes.Less(Static(0), s) }) {
+		return c.make(m.DType, sizes, c.shapes.preservedStrides(&Meta{Sizes: sizes, Strides: m.Strides}))
 	}
 	strides, _ := c.shapes.formatStrides(c.shapes.suggestedFormat(m), sizes)
 	return c.make(m.DType, sizes, strides)
@@ -168,7 +169,7 @@ func inferRoll(c *inference) error {
 	if !ok || !dimsOK || len(shifts) == 0 || len(dims) != len(shifts) && (len(dims) != 0 || len(shifts) != 1) {
 		return unknown("roll arguments")
 	}
-	if !c.shapes.isContiguous(m) {
+	if !plainlyContiguous(m.Sizes, m.Strides) || c.shapes.anyZero(m.Sizes) || m.Dim() == 0 {
 		return unknown("roll of a tensor that is not row-major")
 	}
 	return c.makeContiguous(m.DType, m.Sizes)

@@ -224,6 +224,9 @@ func adjoint2D(c *caller) (Value, error) {
 	if _, err := itselfIfReal(c); err != nil {
 		return nil, err
 	}
+	if meta(c.args[0]).Dim() == 0 {
+		return c.args[0], nil
+	}
 	return c.unaryView("aten.numpy_T.default")
 }
 

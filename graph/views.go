@@ -7,7 +7,7 @@ func view(schema string, r rule) row { return row{schema: schema, kind: KindView
 func viewRows() []row {
 	return []row{
 		view("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", inferView),
-		view("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", inferViewDType),
+		{schema: "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", kind: KindView, traits: noGradient, rule: inferViewDType},
 		view("alias(Tensor(a) self) -> Tensor(a)", inferAlias),
 		{schema: "detach(Tensor(a) self) -> Tensor(a)", kind: KindView, traits: noGradient, rule: inferAlias},
 		view("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", inferExpand),
@@ -133,10 +133,10 @@ func (c *inference) viewAs(requested []Size) error {
 func inferViewDType(c *inference) error {
 	m := c.self()
 	d := c.dtype("dtype", m.DType)
-	if d.Bytes() != m.DType.Bytes() || d.IsComplex() != m.DType.IsComplex() || d == NoDType {
-		return unknown("view as a type of another width")
+	if d.Bytes() != m.DType.Bytes() || d.IsComplex() != m.DType.IsComplex() || d == m.DType {
+		return unknown("view as a type of another width, or as the same")
 	}
-	if d != m.DType && c.graph.RequiresGrad(c.values[0]) {
+	if c.graph.RequiresGrad(c.values[0]) {
 		return unknown("view as another type under autograd")
 	}
 	err := c.view(m.Sizes, m.Strides, m.Offset)
@@ -422,6 +422,9 @@ func inferAsStrided(c *inference) error {
 // large, and how much larger is not known here.
 func (c *inference) withinStorage(sizes, strides []Size, offset Size) bool {
 	e, m := c.shapes, c.self()
+	if e.anyZero(m.Sizes) {
+		return false
+	}
 	return e.LessEqual(e.lastElement(sizes, strides, offset), e.lastElement(m.Sizes, m.Strides, m.Offset))
 }
 
