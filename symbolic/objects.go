@@ -244,7 +244,7 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 	}
 	if source != nil {
 		checked := append(bytecode.Tuple{}, fields[:7]...)
-		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checked, int64(d.ID))
+		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checked)
 	}
 	return tensor, nil
 }
