@@ -279,7 +279,9 @@ def _scratch_file() -> IO[bytes]:
 
 def _library(package: str, *names: str) -> str:
     """Path of a shared library that another wheel brings, or "" when it is not there. Imports nothing."""
-    for folder in sys.path:
+    import torch
+
+    for folder in dict.fromkeys([str(Path(torch.__path__[0]).parent), *sys.path]):
         for name in names:
             matches = sorted(Path(folder or ".", package).glob(name))
             if matches:

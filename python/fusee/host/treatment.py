@@ -74,10 +74,10 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
     marked = _marked(function)
     if marked:
         return "break", function.__name__, marked
-    operator = names.torch_functions().get(id(function))
+    module = _module(function)
+    operator = names.torch_functions().get(id(function)) if module.startswith("torch") else None
     if operator is not None:
         return _operator(operator)
-    module = _module(function)
     if module == "fusee.api" and function.__name__ == "graph_break":
         return "break", "fusee.graph_break", "fusee.graph_break() was called"
     left_alone = _left_alone(module)
