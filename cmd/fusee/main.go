@@ -37,7 +37,7 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCacheCommand(), newDisCommand(), newDoctorCommand(), newExplainCommand(), newServeCommand())
+	root.AddCommand(newCacheCommand(), newDisCommand(), newDoctorCommand(), newExplainCommand(), newReasonsCommand(), newServeCommand())
 	return root
 }
 
