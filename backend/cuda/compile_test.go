@@ -23,7 +23,7 @@ func TestEveryKernelCompiles(t *testing.T) {
 			t.Fatalf("%s: %v\n%v", architecture, err, errors.GetAllDetails(err))
 		}
 		for i, kernel := range compiled {
-			if len(kernel.Image) == 0 || kernel.Symbol != "fusee_"+kernels[i].Name {
+			if len(kernel.Image) == 0 || kernel.Symbol != kernels[i].Name {
 				t.Errorf("%s for %s: %d bytes, symbol %s", kernels[i].Name, architecture, len(kernel.Image), kernel.Symbol)
 			}
 		}

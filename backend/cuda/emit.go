@@ -103,7 +103,7 @@ func (e *emitter) unrolled(variable string, count int, body func()) {
 	e.block(fmt.Sprintf("for (u32 %s = 0; %s < %d; ++%s)", variable, variable, count, variable), body)
 }
 
-func (e *emitter) symbol() string { return "fusee_" + e.nest.kernel.Name }
+func (e *emitter) symbol() string { return e.nest.kernel.Name }
 
 // index is the type of positions and offsets.
 func (e *emitter) index() string {

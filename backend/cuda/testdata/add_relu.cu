@@ -39,7 +39,7 @@ __device__ __forceinline__ float maximum(float a, float b) { return a != a ? a :
 __device__ __forceinline__ double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_add_relu(
+add_relu(
     const float *__restrict__ x_0,
     const float *__restrict__ y_1,
     float *__restrict__ out_2,

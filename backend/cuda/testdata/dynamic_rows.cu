@@ -40,7 +40,7 @@ __device__ __forceinline__ i64 divide(i64 dividend, i64 divisor)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_dynamic_rows(
+dynamic_rows(
     const float *__restrict__ x_0,
     const float *__restrict__ row_1,
     float *__restrict__ out_2,

@@ -74,7 +74,7 @@ template <typename T, int width> __device__ __forceinline__ void store(T *to, co
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-fusee_layer_norm(
+layer_norm(
     const bf16 *__restrict__ x_0,
     const bf16 *__restrict__ weight_1,
     bf16 *__restrict__ out_2,

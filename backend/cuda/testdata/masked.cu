@@ -44,7 +44,7 @@ template <typename T> __device__ __forceinline__ T truncated_remainder(T a, T b)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_masked(
+masked(
     const float *__restrict__ x_0,
     float *__restrict__ out_1,
     float *__restrict__ even_2,

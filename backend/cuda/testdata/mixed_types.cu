@@ -77,7 +77,7 @@ template <typename T, int width> __device__ __forceinline__ void store(T *to, co
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_mixed_types(
+mixed_types(
     const bf16 *__restrict__ x_0,
     const f16 *__restrict__ y_1,
     const u8 *__restrict__ mask_2,

@@ -24,7 +24,7 @@ kernel op_divide_floor scalars 0 {
   buffer 21: read i64 align 8 i64_a
   buffer 22: read i64 align 8 i64_b
   buffer 23: write i64 align 8 i64_out
-  outer [3000]
+  outer [1003]
   stage [] {
     %0 = load u8 b0[i0]
     %1 = load u8 b1[i0]
@@ -99,7 +99,7 @@ template <typename T> __device__ __forceinline__ T divide_floor(T a, T b)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_op_divide_floor(
+op_divide_floor(
     const u8 *__restrict__ u8_a_0,
     const u8 *__restrict__ u8_b_1,
     u8 *__restrict__ u8_out_2,
@@ -126,9 +126,7 @@ fusee_op_divide_floor(
     i64 *__restrict__ i64_out_23,
     const i64 work) {
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 2;
-    if (i >= work)
-        return;
-    if ((u64)u8_a_0 % 2 == 0 && (u64)u8_b_1 % 2 == 0 && (u64)u8_out_2 % 2 == 0 && (u64)u16_a_3 % 4 == 0 && (u64)u16_b_4 % 4 == 0 && (u64)u16_out_5 % 4 == 0 && (u64)u32_a_6 % 8 == 0 && (u64)u32_b_7 % 8 == 0 && (u64)u32_out_8 % 8 == 0 && (u64)u64_a_9 % 16 == 0 && (u64)u64_b_10 % 16 == 0 && (u64)u64_out_11 % 16 == 0 && (u64)i8_a_12 % 2 == 0 && (u64)i8_b_13 % 2 == 0 && (u64)i8_out_14 % 2 == 0 && (u64)i16_a_15 % 4 == 0 && (u64)i16_b_16 % 4 == 0 && (u64)i16_out_17 % 4 == 0 && (u64)i32_a_18 % 8 == 0 && (u64)i32_b_19 % 8 == 0 && (u64)i32_out_20 % 8 == 0 && (u64)i64_a_21 % 16 == 0 && (u64)i64_b_22 % 16 == 0 && (u64)i64_out_23 % 16 == 0) {
+    if (i + 2 <= work && (u64)u8_a_0 % 2 == 0 && (u64)u8_b_1 % 2 == 0 && (u64)u8_out_2 % 2 == 0 && (u64)u16_a_3 % 4 == 0 && (u64)u16_b_4 % 4 == 0 && (u64)u16_out_5 % 4 == 0 && (u64)u32_a_6 % 8 == 0 && (u64)u32_b_7 % 8 == 0 && (u64)u32_out_8 % 8 == 0 && (u64)u64_a_9 % 16 == 0 && (u64)u64_b_10 % 16 == 0 && (u64)u64_out_11 % 16 == 0 && (u64)i8_a_12 % 2 == 0 && (u64)i8_b_13 % 2 == 0 && (u64)i8_out_14 % 2 == 0 && (u64)i16_a_15 % 4 == 0 && (u64)i16_b_16 % 4 == 0 && (u64)i16_out_17 % 4 == 0 && (u64)i32_a_18 % 8 == 0 && (u64)i32_b_19 % 8 == 0 && (u64)i32_out_20 % 8 == 0 && (u64)i64_a_21 % 16 == 0 && (u64)i64_b_22 % 16 == 0 && (u64)i64_out_23 % 16 == 0) {
         const Vector<u8, 2> v0 = load<u8, 2>(u8_a_0 + i);
         const Vector<u8, 2> v1 = load<u8, 2>(u8_b_1 + i);
         const Vector<u16, 2> v4 = load<u16, 2>(u16_a_3 + i);

@@ -46,7 +46,7 @@ __device__ __forceinline__ void take(T &best, i64 &place, T value, i64 position)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_positions(
+positions(
     const float *__restrict__ x_0,
     i64 *__restrict__ out_1,
     const i64 work) {

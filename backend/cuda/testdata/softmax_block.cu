@@ -63,7 +63,7 @@ __device__ __forceinline__ float maximum(float a, float b) { return a != a ? a :
 __device__ __forceinline__ double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 
 extern "C" __global__ void __launch_bounds__(256)
-fusee_softmax_block(
+softmax_block(
     const bf16 *__restrict__ x_0,
     bf16 *__restrict__ out_1,
     const i64 work) {

@@ -22,7 +22,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 extern "C" __global__ void __launch_bounds__(512)
-fusee_total_sum(
+total_sum(
     const float *__restrict__ x_0,
     float *__restrict__ out_1,
     const i64 work) {
