@@ -39,6 +39,9 @@ func (g *Graph) Call(target string, args []Value, keywords []Keyword, state Stat
 		g.Shapes = NewShapeEnvironment()
 	}
 	c := &caller{graph: g, state: state, target: target, args: args, keywords: keywords}
+	if !wellFormed(c.values()) {
+		return nil, unknown("arguments that no graph holds")
+	}
 	if err := checkPlain(c.values()); err != nil {
 		return nil, err
 	}
@@ -58,6 +61,25 @@ func (c *caller) values() []Value {
 		values = append(values, k.Value)
 	}
 	return values
+}
+
+// wellFormed checks that the values are of the types a graph holds and that nothing is a nil pointer.
+func wellFormed(values []Value) bool {
+	return !slices.ContainsFunc(values, func(v Value) bool {
+		switch v := v.(type) {
+		case nil, bool, int64, float64, complex128, string, DType, Device, Layout, MemoryFormat, Ellipsis, Size:
+			return false
+		case *Input:
+			return v == nil
+		case *Output:
+			return v == nil || v.Node == nil || v.Index < 0 || v.Index >= len(v.Node.Outputs)
+		case List:
+			return !wellFormed(v.Items)
+		case Slice:
+			return !wellFormed([]Value{v.Start, v.Stop, v.Step})
+		}
+		return true
+	})
 }
 
 // checkPlain rejects tensors that are not plain dense ones.

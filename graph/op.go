@@ -48,6 +48,7 @@ const (
 	mixedDevices                     // 0-d CPU tensors may meet tensors of another device
 	randomOp                         // draws from the random generator
 	contiguousOnly                   // the result is always row-major
+	likeSelf                         // the result is allocated like the first tensor, before the iteration
 )
 
 // rule infers the outputs of an operator whose arguments are bound.
@@ -117,7 +118,7 @@ func (t *opTable) add(op *Op) {
 
 // inPlaceOverloads renames overloads where NAME_ differs from NAME.
 var inPlaceOverloads = map[string]string{
-	"pow.Tensor_Tensor": "Tensor", "pow.Tensor_Scalar": "Scalar", "ldexp.Tensor": "default", "floor_divide.default": "Tensor",
+	"pow.Tensor_Tensor": "Tensor", "pow.Tensor_Scalar": "Scalar", "floor_divide.default": "Tensor",
 }
 
 // inPlace derives NAME_ from NAME.
@@ -169,15 +170,16 @@ func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
 		values[i], given[i] = k.Value, true
 	}
 	for i := range parameters {
-		if err := parameters[i].complete(&values[i], given[i]); err != nil {
+		if err := parameters[i].complete(&values[i], given[i], op.Kind == KindPointwise || op.Kind == KindCopy); err != nil {
 			return nil, errors.Wrapf(err, "%s", op)
 		}
 	}
 	return values, nil
 }
 
-// complete puts in the default of an absent value and checks a present one.
-func (p *Parameter) complete(v *Value, given bool) error {
+// complete puts in the default of an absent value and checks a present one; numbers says whether Python numbers may stand for
+// tensors.
+func (p *Parameter) complete(v *Value, given, numbers bool) error {
 	if !given {
 		if !p.HasDefault {
 			return errors.Newf("lacks argument %s", p.Name)
@@ -185,7 +187,7 @@ func (p *Parameter) complete(v *Value, given bool) error {
 		*v = p.Default
 		return nil
 	}
-	converted, ok := p.convert(*v, true)
+	converted, ok := p.convert(*v, numbers)
 	if !ok {
 		return errors.Newf("argument %s cannot be %s", p.Name, FormatValue(*v))
 	}

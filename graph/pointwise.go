@@ -107,8 +107,11 @@ func inferPointwise(c *inference) error {
 	if c.op.InPlace {
 		return c.make(types.result, shape, c.self().Strides)
 	}
-	if c.op.traits&contiguousOnly != 0 {
+	switch {
+	case c.op.traits&contiguousOnly != 0:
 		return c.makeContiguous(types.result, shape)
+	case c.op.traits&likeSelf != 0:
+		return c.make(types.result, shape, c.shapes.preservedStrides(c.self()))
 	}
 	return c.make(types.result, shape, c.shapes.iteratorStrides(shape, metas))
 }
