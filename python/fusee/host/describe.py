@@ -164,13 +164,34 @@ def _write_tensor(writing: _Writing, value: Any) -> Any:
     return writing.table.tensors.payload(value, writing.mention)
 
 
+def _portable(code: types.CodeType, writing: _Writing) -> types.CodeType:
+    """Code whose live constants (rewritten code holds some) are placeholders, so that marshal can write it."""
+    constants = tuple(_portable_constant(constant, writing) for constant in code.co_consts)
+    if all(new is old for new, old in zip(constants, code.co_consts, strict=True)):
+        return code
+    return code.replace(co_consts=constants)
+
+
+def _portable_constant(constant: Any, writing: _Writing) -> Any:
+    kind = type(constant)
+    if kind in _CONSTANTS:
+        return constant
+    if kind is types.CodeType:
+        return _portable(constant, writing)
+    if kind in (tuple, frozenset):
+        items = [_portable_constant(item, writing) for item in constant]
+        same = all(new is old for new, old in zip(items, constant, strict=True))
+        return constant if same else kind(items)
+    return ("$fusee", "object", writing.mention(constant))
+
+
 def _write_function(writing: _Writing, value: Any) -> dict[str, Any]:
     function = treatment.plain_function(value)
     treat, name, reason = treatment.of(value, function)
     globals_read, builtins_read = _globals_read(writing, function) if treat == "inline" else ({}, set())
     namespace = slots.instance_dict(function)
     return {
-        "code": function.__code__,
+        "code": _portable(function.__code__, writing),
         "globals": writing.stub(function.__globals__),
         "name": name,
         "qualname": function.__qualname__,

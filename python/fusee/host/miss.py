@@ -88,12 +88,25 @@ def _compile(miss: _Miss) -> Any:
     try:
         with paused():
             return _attempt(miss)
-    except HostFailure as failure:
+    except Unsupported:
+        raise
+    except Exception as error:  # whatever went wrong in here, the program must not feel it
+        failure = error if isinstance(error, HostFailure) else _internal(error)
         warn.once(failure.cause, f"{target.name} runs as plain Python: {failure.message}")
         target.failures += 1
         if failure.lasting or failure.cause == "timeout" or target.failures >= _MOST_FAILURES:
             miss.record.state = "plain"
         return None
+
+
+def _internal(error: Exception) -> HostFailure:
+    """An error of this package itself, with the place to look at."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "?"
+    text = f"internal error at {place}: {type(error).__name__}: {error}"
+    return HostFailure(text, text, lasting=True)
 
 
 def _give_up(miss: _Miss) -> None:
