@@ -1,10 +1,12 @@
 package cpu
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -44,24 +46,42 @@ func hostTarget(t testing.TB) Target {
 // link makes a callable function of an object file.
 func link(t testing.TB, symbol string, object []byte) func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
 	t.Helper()
+	return linkAll(t, map[string][]byte{symbol: object})[symbol]
+}
+
+// linkAll makes callable functions of object files, by symbol.
+func linkAll(t testing.TB, objects map[string][]byte) map[string]func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
+	t.Helper()
 	directory := t.TempDir()
-	source, shared := filepath.Join(directory, "kernel.o"), filepath.Join(directory, "kernel.so")
-	if err := os.WriteFile(source, object, 0o600); err != nil {
+	shared, arguments := filepath.Join(directory, "kernels.so"), filepath.Join(directory, "arguments")
+	var sources strings.Builder
+	for symbol, object := range objects {
+		source := filepath.Join(directory, symbol+".o")
+		if err := os.WriteFile(source, object, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&sources, source)
+	}
+	if err := os.WriteFile(arguments, []byte(sources.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.Command("cc", "-shared", "-o", shared, source, "-lmvec", "-lm").CombinedOutput(); err != nil {
-		t.Skipf("no C compiler links the kernel: %v\n%s", err, output)
+	if output, err := exec.Command("cc", "-shared", "-o", shared, "@"+arguments, "-lmvec", "-lm").CombinedOutput(); err != nil {
+		t.Skipf("no C compiler links the kernels: %v\n%s", err, output)
 	}
 	handle, err := purego.Dlopen(shared, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = purego.Dlclose(handle) })
-	var entry func(pointers, scalars unsafe.Pointer, begin, end int64)
-	purego.RegisterLibFunc(&entry, handle, symbol)
-	return func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
-		entry(unsafe.Pointer(unsafe.SliceData(pointers)), unsafe.Pointer(unsafe.SliceData(scalars)), begin, end)
+	functions := map[string]func(pointers []unsafe.Pointer, scalars []int64, begin, end int64){}
+	for symbol := range objects {
+		var entry func(pointers, scalars unsafe.Pointer, begin, end int64)
+		purego.RegisterLibFunc(&entry, handle, symbol)
+		functions[symbol] = func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
+			entry(unsafe.Pointer(unsafe.SliceData(pointers)), unsafe.Pointer(unsafe.SliceData(scalars)), begin, end)
+		}
 	}
+	return functions
 }
 
 func reluAddMul(size int64) *loop.Kernel {

@@ -26,29 +26,11 @@ func (a *accumulator) types() []string {
 // newAccumulator starts a reduction at the value that changes nothing.
 func newAccumulator(result loop.Value, in *loop.Instruction, typ loop.Type, lanes int) accumulator {
 	a := accumulator{result: result, reduction: in.Reduction, typ: typ, lanes: lanes}
-	a.parts = []string{constant(typ, identity(in.Reduction, typ), lanes)}
+	a.parts = []string{constant(typ, loop.Identity(in.Reduction, typ), lanes)}
 	if in.Reduction.Positional() {
 		a.parts = append(a.parts, splatConstant("i64", strconv.FormatInt(math.MaxInt64, 10), lanes))
 	}
 	return a
-}
-
-// identity returns the value that a reduction starts from.
-func identity(reduction loop.Reduction, typ loop.Type) loop.Bits {
-	switch reduction {
-	case loop.Product:
-		if typ.Is(loop.ClassFloat) {
-			return loop.FloatBits(1)
-		}
-		return 1
-	case loop.All:
-		return loop.BoolBits(true)
-	case loop.Maximum, loop.ArgMaximum:
-		return loop.Least(typ)
-	case loop.Minimum, loop.ArgMinimum:
-		return loop.Greatest(typ)
-	}
-	return 0
 }
 
 // inner runs a stage's loops and leaves the results of its reductions in e.values.
@@ -239,10 +221,7 @@ func (e *emitter) combine(left, right accumulator) accumulator {
 		result.parts = e.combinePositions(left, right)
 		return result
 	}
-	op := map[loop.Reduction]loop.Op{
-		loop.Sum: loop.OpAdd, loop.Product: loop.OpMultiply, loop.Maximum: loop.OpMaximum,
-		loop.Minimum: loop.OpMinimum, loop.Any: loop.OpOr, loop.All: loop.OpAnd,
-	}[left.reduction]
+	op, _ := left.reduction.Combine()
 	result.parts = []string{e.operation(op, left.typ, left.lanes, []string{left.parts[0], right.parts[0]})}
 	return result
 }

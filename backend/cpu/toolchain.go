@@ -103,6 +103,22 @@ func (t *Toolchain) compile(text string, machine *machine) ([]byte, error) {
 	return slices.Clone(unsafe.Slice(t.llvm.bufferStart(buffer), t.llvm.bufferSize(buffer))), nil
 }
 
+// verify has LLVM check the text of a module more strictly than reading it does.
+func (t *Toolchain) verify(text string) error {
+	context := t.llvm.createContext()
+	defer t.llvm.disposeContext(context)
+	var message *byte
+	module := t.llvm.parse(context, text, &message)
+	if module == 0 {
+		return errors.New(t.llvm.take(message))
+	}
+	defer t.llvm.disposeModule(module)
+	if t.llvm.verify(module, &message) != 0 {
+		return errors.New(t.llvm.take(message))
+	}
+	return nil
+}
+
 // borrow takes an idle code generator or makes one, so that as many kernels compile at once as there are callers.
 func (t *Toolchain) borrow(target Target) *machine {
 	t.mutex.Lock()

@@ -261,3 +261,32 @@ func (r Reduction) String() string {
 
 // Positional reports whether the reduction gives a position instead of a value.
 func (r Reduction) Positional() bool { return r == ArgMaximum || r == ArgMinimum }
+
+// Combine returns the operation that joins two partial results; false for reductions that give positions.
+func (r Reduction) Combine() (Op, bool) {
+	ops := [reductionCount]Op{
+		Sum: OpAdd, Product: OpMultiply, Maximum: OpMaximum, Minimum: OpMinimum, Any: OpOr, All: OpAnd,
+	}
+	if r >= reductionCount || ops[r] == OpInvalid {
+		return OpInvalid, false
+	}
+	return ops[r], true
+}
+
+// Identity returns the value that a reduction over values of the type starts from. Positional reductions start from it too, and from no position.
+func Identity(reduction Reduction, typ Type) Bits {
+	switch reduction {
+	case Product:
+		if typ.Is(ClassFloat) {
+			return FloatBits(1)
+		}
+		return 1
+	case All:
+		return BoolBits(true)
+	case Maximum, ArgMaximum:
+		return Least(typ)
+	case Minimum, ArgMinimum:
+		return Greatest(typ)
+	}
+	return 0
+}

@@ -1,0 +1,114 @@
+package kerneltest
+
+import (
+	"math/rand/v2"
+
+	"fusee/backend/loop"
+)
+
+// Special returns kernels for what the other cases leave out: selects, bit casts, positions, scalar arguments, conditions on loads and stores, and several
+// stages.
+func Special() []Case {
+	return []Case{selection(), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars()}
+}
+
+func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+func selection() Case {
+	const size = 45
+	b := loop.NewBuilder("kernel", loop.Static(size))
+	one, zero := loop.Static(1), loop.Static(0)
+	c, x, out := b.Buffer("c", loop.Bool, loop.Read), b.Buffer("x", loop.BF16, loop.Read), b.Buffer("out", loop.BF16, loop.Write)
+	b.Stage()
+	constant := b.Constant(loop.BF16, loop.FloatBits(1.5))
+	b.Store(b.Do(loop.OpSelect, loop.BF16, b.Load(c, zero, one), b.Load(x, zero, one), constant), out, zero, one)
+	buffers := [][]byte{Fill(loop.Bool, size, fixed()), Fill(loop.BF16, size, fixed()), make([]byte, 2*size)}
+	return Case{Name: "select", Kernel: b.Kernel, Buffers: buffers, Work: size}
+}
+
+// conditional reads where the index is odd and stores where it is below 30.
+func conditional() Case {
+	const size = 45
+	b := loop.NewBuilder("kernel", loop.Static(size))
+	one, zero := loop.Static(1), loop.Static(0)
+	x, out := b.Buffer("x", loop.F32, loop.Read), b.Buffer("out", loop.F32, loop.Write)
+	b.Stage()
+	index := b.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64})
+	bit := b.Do(loop.OpAnd, loop.I64, index, b.Constant(loop.I64, 1))
+	odd := b.Do(loop.OpEqual, loop.Bool, bit, b.Constant(loop.I64, 1))
+	value := b.Load(x, zero, one)
+	load := b.Kernel.Instruction(value)
+	load.Args = []loop.Value{odd}
+	low := b.Do(loop.OpLess, loop.Bool, index, b.Constant(loop.I64, 30))
+	b.Store(value, out, zero, one)
+	store := &b.Kernel.Stages[0].Body[len(b.Kernel.Stages[0].Body)-1]
+	store.Args = append(store.Args, low)
+	buffers := [][]byte{Fill(loop.F32, size, fixed()), make([]byte, 4*size)}
+	return Case{Name: "conditional", Kernel: b.Kernel, Buffers: buffers, Work: size}
+}
+
+func bitcast(from, to loop.Type) Case {
+	const size = 45
+	b := loop.NewBuilder("kernel", loop.Static(size))
+	in, out := b.Buffer("in", from, loop.Read), b.Buffer("out", to, loop.Write)
+	b.Stage()
+	b.Store(b.Do(loop.OpBitcast, to, b.Load(in, loop.Static(0), loop.Static(1))), out, loop.Static(0), loop.Static(1))
+	buffers := [][]byte{Fill(from, size, fixed()), make([]byte, size*to.Bytes())}
+	if from == loop.I64 { // keep clear of NaNs, whose payloads machines may change
+		calmIntegers(buffers[0])
+	}
+	return Case{Name: "bitcast " + from.String(), Kernel: b.Kernel, Buffers: buffers, Work: size}
+}
+
+func calmIntegers(data []byte) {
+	for index := 7; index < len(data); index += 8 {
+		data[index] &= 0x3f
+	}
+}
+
+// softmax is three stages over rows, with lanes along the rows.
+func softmax(rows, columns int64) Case {
+	b := loop.NewBuilder("kernel", loop.Static(rows))
+	x, out := b.Buffer("x", loop.F32, loop.Read), b.Buffer("out", loop.F32, loop.Write)
+	load := func() loop.Value { return b.Load(x, loop.Static(0), loop.Static(columns), loop.Static(1)) }
+	b.Stage(loop.Static(columns))
+	greatest := b.Reduce(loop.Maximum, loop.F32, load())
+	b.Stage()
+	twice := b.Do(loop.OpMultiply, loop.F32, greatest, b.Constant(loop.F32, loop.FloatBits(1)))
+	b.Stage(loop.Static(columns))
+	power := b.Do(loop.OpExp, loop.F32, b.Do(loop.OpSubtract, loop.F32, load(), twice))
+	sum := b.Reduce(loop.Sum, loop.F64, b.Cast(loop.F64, power))
+	b.Stage(loop.Static(columns))
+	power = b.Do(loop.OpExp, loop.F32, b.Do(loop.OpSubtract, loop.F32, load(), twice))
+	b.Store(b.Do(loop.OpDivide, loop.F32, power, b.Cast(loop.F32, sum)), out, loop.Static(0), loop.Static(columns), loop.Static(1))
+	data := Fill(loop.F32, int(rows*columns), fixed())
+	calm(loop.F32, data)
+	return Case{Name: "softmax", Kernel: b.Kernel, Buffers: [][]byte{data, make([]byte, 4*rows*columns)}, Work: rows, Tolerance: 2}
+}
+
+// scalars multiplies by numbers passed at launch.
+func scalars() Case {
+	const size = 19
+	b := loop.NewBuilder("kernel", loop.Argument(0))
+	b.Scalar()
+	b.Scalar()
+	b.Scalar()
+	in, out := b.Buffer("in", loop.F64, loop.Read), b.Buffer("out", loop.F64, loop.Write)
+	b.Stage()
+	whole := b.Append(loop.Instruction{Op: loop.OpArgument, Type: loop.I64, Index: 1})
+	real := b.Append(loop.Instruction{Op: loop.OpArgument, Type: loop.F64, Index: 2})
+	value := b.Do(loop.OpMultiply, loop.F64, b.Load(in, loop.Static(0), loop.Static(1)), real)
+	b.Store(b.Do(loop.OpAdd, loop.F64, value, b.Cast(loop.F64, whole)), out, loop.Static(0), loop.Static(1))
+	buffers := [][]byte{Fill(loop.F64, size, fixed()), make([]byte, 8*size)}
+	return Case{Name: "scalars", Kernel: b.Kernel, Buffers: buffers, Scalars: []int64{size, -3, int64(loop.FloatBits(0.25))}, Work: size}
+}
+
+// All returns every case. Tests run them whole and in parts of no point, one, and fewer than a register holds.
+func All() []Case {
+	cases := append(Elementwise(67), Elementwise(1)[:20]...)
+	cases = append(cases, Elementwise(0)[:20]...)
+	cases = append(cases, Casts(67)...)
+	cases = append(cases, Reductions()...)
+	cases = append(cases, Layouts()...)
+	return append(cases, Special()...)
+}
