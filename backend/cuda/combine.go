@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 
 	"fusee/backend/loop"
 )
@@ -52,7 +53,11 @@ func (e *emitter) shuffle(reductions []*instruction, lanes int) {
 	if lanes == 1 {
 		return
 	}
-	e.line("#pragma unroll")
+	if slices.ContainsFunc(reductions, func(in *instruction) bool { return in.Reduction.Positional() }) {
+		e.line("#pragma unroll 1") // much code, little gain
+	} else {
+		e.line("#pragma unroll")
+	}
 	e.block(fmt.Sprintf("for (u32 distance = %d; distance > 0; distance /= 2)", lanes/2), func() {
 		for _, in := range reductions {
 			var others []string

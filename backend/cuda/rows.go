@@ -176,18 +176,29 @@ func (e *emitter) unrollFactor(s *stage) int {
 	if e.slow {
 		return 1
 	}
-	loads, narrowest := 0, 8
-	for _, in := range s.accesses() {
+	loads, narrowest, weight := 0, 8, 0
+	for i := range s.body {
+		in := &s.body[i]
 		if in.Op == loop.OpLoad {
 			loads++
 			narrowest = min(narrowest, in.Type.Bytes())
 		}
+		weight += weightOf(in)
 	}
 	bytes := flightBytes
 	if narrowest < 4 {
 		bytes /= 2
 	}
-	return min(max(bytes/(max(loads, 1)*narrowest*e.schedule.vector), 1), 8)
+	wanted := bytes / (max(loads, 1) * narrowest * e.schedule.vector)
+	return max(min(wanted, unrolledWeight/(weight*e.schedule.vector), 8), 1)
+}
+
+// weightOf estimates how much code an instruction becomes.
+func weightOf(in *instruction) int {
+	if in.Reduction.Positional() {
+		return 12
+	}
+	return 1
 }
 
 // unrolledSteps returns how many steps each thread takes when rows are short enough to be kept in registers.

@@ -14,6 +14,7 @@ const (
 	smallBlock       = 256  // threads of a row of up to smallBlock*4 vectors
 	largeBlock       = 512  // threads of a longer row
 	flightBytes      = 64   // loads in flight per thread of a reduction; half for 2-byte elements
+	unrolledWeight   = 96   // instructions in a loop body once it is unrolled; more costs compile time for nothing
 	residentBytes    = 128  // registers per thread that may hold a row between stages
 	columnsPerBlock  = 32   // outer points side by side when inner points are far apart
 	columnRows       = 16   // at most so many inner points of a column at once

@@ -58,7 +58,7 @@ positions(
         i64 v1 = -1;
         float best2 = __uint_as_float(0xff800000u);
         i64 v2 = -1;
-#pragma unroll 4
+#pragma unroll 1
         for (i32 j = rank * 4; j < 1200; j += 1024) {
             const Vector<float, 4> v0 = load<float, 4>(x_0 + i * 1200 + j);
 #pragma unroll
@@ -67,7 +67,7 @@ positions(
                 take<true>(best2, v2, v0.at[lane], j + lane);
             }
         }
-#pragma unroll
+#pragma unroll 1
         for (u32 distance = 16; distance > 0; distance /= 2) {
             take<false>(best1, v1, __shfl_xor_sync(0xffffffffu, best1, distance), __shfl_xor_sync(0xffffffffu, v1, distance));
             take<true>(best2, v2, __shfl_xor_sync(0xffffffffu, best2, distance), __shfl_xor_sync(0xffffffffu, v2, distance));
@@ -87,7 +87,7 @@ positions(
         v1 = v1_of_warp[threadIdx.x % 8];
         best2 = best2_of_warp[threadIdx.x % 8];
         v2 = v2_of_warp[threadIdx.x % 8];
-#pragma unroll
+#pragma unroll 1
         for (u32 distance = 4; distance > 0; distance /= 2) {
             take<false>(best1, v1, __shfl_xor_sync(0xffffffffu, best1, distance), __shfl_xor_sync(0xffffffffu, v1, distance));
             take<true>(best2, v2, __shfl_xor_sync(0xffffffffu, best2, distance), __shfl_xor_sync(0xffffffffu, v2, distance));
@@ -109,7 +109,7 @@ positions(
         take<false>(best1, v1, v0, j);
         take<true>(best2, v2, v0, j);
     }
-#pragma unroll
+#pragma unroll 1
     for (u32 distance = 16; distance > 0; distance /= 2) {
         take<false>(best1, v1, __shfl_xor_sync(0xffffffffu, best1, distance), __shfl_xor_sync(0xffffffffu, v1, distance));
         take<true>(best2, v2, __shfl_xor_sync(0xffffffffu, best2, distance), __shfl_xor_sync(0xffffffffu, v2, distance));
@@ -129,7 +129,7 @@ positions(
     v1 = v1_of_warp[threadIdx.x % 8];
     best2 = best2_of_warp[threadIdx.x % 8];
     v2 = v2_of_warp[threadIdx.x % 8];
-#pragma unroll
+#pragma unroll 1
     for (u32 distance = 4; distance > 0; distance /= 2) {
         take<false>(best1, v1, __shfl_xor_sync(0xffffffffu, best1, distance), __shfl_xor_sync(0xffffffffu, v1, distance));
         take<true>(best2, v2, __shfl_xor_sync(0xffffffffu, best2, distance), __shfl_xor_sync(0xffffffffu, v2, distance));

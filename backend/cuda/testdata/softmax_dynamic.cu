@@ -115,7 +115,7 @@ softmax_dynamic(
             v7 = v7 + other7;
         }
 
-#pragma unroll 4
+#pragma unroll 3
         for (i64 j = rank * 4; j < n1; j += 2048) {
             const Vector<float, 4> v8 = load<float, 4>(x_0 + i * n1 + j);
             Vector<float, 4> v14;
