@@ -17,6 +17,8 @@ type oracle struct {
 	Torch   string
 	Tensors []json.RawMessage
 	Schemas []string
+	Samples map[string][][]string
+	Values  []json.RawMessage
 	Cases   []json.RawMessage
 }
 

@@ -199,7 +199,7 @@ func backwardRows() []row {
 		pointwise("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", "hf", noInPlace, formula("where(self > 0, grad_output, grad_output * negative_slope)")),
 		pointwise("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor", "hf", noInPlace, chosen(eluBackwardFormula)),
 		pointwise("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", "hf", noInPlace, formula("where((self <= min_val) | (self >= max_val), 0, grad_output)")),
-		pointwise("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", "hf", noInPlace, formula("where((self > -3) & (self < 3), grad_output * (1.0 / 6), 0)")),
+		pointwise("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", "hf", noInPlace, formula("where((self > -3) & (self < 3), grad_output * 0.1666666716337204, 0)")),
 		pointwise("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", "hf", noInPlace, formula("where(self <= -3, 0, where(self < 3, grad_output * (self / 3 + 0.5), grad_output))")),
 		pointwise("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", "hf", noInPlace, formula("where(self * beta > threshold, grad_output, grad_output * exp(self * beta) / (exp(self * beta) + 1))")),
 		pointwise("mish_backward(Tensor grad_output, Tensor self) -> Tensor", "hf", noInPlace, formula("grad_output * (tanh(log1p(exp(self))) + self * (1 / (1 + exp(-self))) * (1 - tanh(log1p(exp(self))) * tanh(log1p(exp(self)))))")),

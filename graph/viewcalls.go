@@ -192,6 +192,10 @@ func broadcastTensors(c *caller) (Value, error) {
 	}
 	items := make([]Value, len(args))
 	for i, v := range args {
+		if c.graph.Shapes.AllEqual(shapes[i], shape) {
+			items[i] = v
+			continue
+		}
 		var err error
 		if items[i], err = c.call("aten.expand.default", v, sizeValues(shape)); err != nil {
 			return nil, err
