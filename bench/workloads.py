@@ -127,7 +127,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``x``: [rows, width]."""
-        return x + self.narrow(functional.gelu(self.widen(x)))
+        narrowed: Tensor = self.narrow(functional.gelu(self.widen(x)))
+        return x + narrowed
 
 
 class Attention(nn.Module):
@@ -146,7 +147,8 @@ class Attention(nn.Module):
         parts = self.project_in(x).view(batch, time, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.project_out(mixed.transpose(1, 2).reshape(batch, time, width))
+        result: Tensor = self.project_out(mixed.transpose(1, 2).reshape(batch, time, width))
+        return result
 
 
 class TransformerLayer(nn.Module):
@@ -163,7 +165,8 @@ class TransformerLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``x``: [batch, time, width]."""
         x = x + self.attention(self.before_attention(x))
-        return x + self.feed_forward(self.before_feed_forward(x))
+        fed: Tensor = self.feed_forward(self.before_feed_forward(x))
+        return x + fed
 
 
 class LanguageModel(nn.Module):
@@ -183,7 +186,8 @@ class LanguageModel(nn.Module):
         x = self.words(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
         for layer in self.layers:
             x = layer(x)
-        return self.head(self.last(x))
+        logits: Tensor = self.head(self.last(x))
+        return logits
 
 
 class ConvolutionBlock(nn.Module):
