@@ -106,6 +106,10 @@ func (r *replayer) tensor(index string) Value {
 
 func (r *replayer) value(v any) Value {
 	switch v := v.(type) {
+	case string:
+		if index, ok := strings.CutPrefix(v, "@"); ok {
+			return r.tensor(index)
+		}
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
 			return n
@@ -131,8 +135,6 @@ func (r *replayer) values(items []any) []Value {
 func (r *replayer) tagged(v map[string]any) Value {
 	for tag, payload := range v {
 		switch tag {
-		case "t":
-			return r.tensor(fmt.Sprint(payload))
 		case "d":
 			d, ok := ParseDType(payload.(string))
 			if !ok {

@@ -5,7 +5,7 @@ the element type, sizes, strides, offset, requires_grad, leaf and view flags of 
 itself or shares an argument's memory. Calls that eager rejects are recorded as null. ``--full`` records many more
 combinations than the checked-in file holds.
 
-A tensor argument is ``{"t": k}``, the k-th of ``tensors``: [dtype, sizes, strides, offset, requires_grad]. Other arguments
+A tensor argument is ``"@k"``, the k-th of ``tensors``: [dtype, sizes, strides, offset, requires_grad]. Other arguments
 are JSON values, or one-key objects: "d" element type, "m" memory format, "c" complex, "f" float without JSON form,
 "u" tuple, "s" slice, "e" Ellipsis. A result tensor is [dtype, sizes, strides, offset, requires_grad, flags, relation], with
 relation "n" for new memory, "s3" for argument 3 itself, "v3" for a view of it (tensor arguments counted in order).
@@ -117,7 +117,7 @@ class Recorder:
     def encode(self, value: Any) -> Json:
         """Turn an argument into its JSON form."""
         if isinstance(value, T):
-            return {"t": self.tensors.setdefault(value.spec, len(self.tensors))}
+            return f"@{self.tensors.setdefault(value.spec, len(self.tensors))}"
         if isinstance(value, torch.dtype):
             return {"d": str(value).removeprefix("torch.")}
         if isinstance(value, torch.memory_format):
