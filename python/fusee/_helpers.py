@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _shim
-
-from . import _shim
 from .host import slots
 
 
@@ -52,8 +50,8 @@ def extend_list(target: list[Any], items: Sequence[Any]) -> None:
 
 
 def delete_item(target: dict[Any, Any], key: Any) -> None:
-    """Delete a key of a dict."""
-    dict.__delitem__(target, key)
+    """Delete a key if it is there: it may have been added and deleted within one call."""
+    dict.pop(target, key, None)
 
 
 def _builtin_base(cls: type) -> Any:
@@ -96,6 +94,8 @@ def make_function(
     function = types.FunctionType(code, namespace, code.co_name, defaults, closure)
     function.__kwdefaults__ = keyword_defaults
     function.__qualname__ = qualname
+    annotations = attributes.pop("__annotations__", ())  # names and types in turn, as MAKE_FUNCTION takes them
+    function.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
     function.__dict__.update(attributes)
     return function
 
@@ -110,77 +110,6 @@ def make_iterator(items: list[Any] | tuple[Any, ...], position: int) -> Iterator
     iterator: Any = iter(items)
     iterator.__setstate__(position)
     return iterator  # type: ignore[no-any-return]
-
-
-def extend_list(target: list[Any], items: tuple[Any, ...]) -> None:
-    """Append the items that the call added."""
-    list.extend(target, items)
-
-
-def delete_item(target: dict[Any, Any], key: Any) -> None:
-    """Delete a key if it is there: it may have been added and deleted within one call."""
-    if key in target:
-        del target[key]
-
-
-def new_object(kind: type[Any]) -> Any:
-    """An instance whose ``__init__`` has run during capture already."""
-    return object.__new__(kind)
-
-
-def new_tuple(kind: type[Any], items: tuple[Any, ...]) -> Any:
-    """A named tuple or a struct sequence of these items."""
-    try:
-        return tuple.__new__(kind, items)
-    except TypeError:  # a struct sequence has a constructor of its own
-        return kind(items)
-
-
-def make_exception(
-    kind: type[BaseException], arguments: tuple[Any, ...], cause: BaseException | None, suppress: bool
-) -> BaseException:
-    """An exception whose ``__init__`` has run during capture already."""
-    error = kind.__new__(kind, *arguments)
-    error.args = arguments
-    error.__cause__ = cause
-    error.__suppress_context__ = suppress
-    return error
-
-
-def make_function(
-    code: Any,
-    namespace: dict[str, Any],
-    qualname: str,
-    defaults: tuple[Any, ...] | None,
-    keywords: dict[str, Any] | None,
-    closure: tuple[Any, ...] | None,
-    attributes: dict[str, Any],
-) -> Any:
-    """A function that the call defined."""
-    import types
-
-    function = types.FunctionType(code, namespace, None, defaults, closure)
-    function.__qualname__ = qualname
-    function.__kwdefaults__ = keywords
-    annotations = attributes.pop("__annotations__", None)
-    if annotations:
-        function.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
-    function.__dict__.update(attributes)
-    return function
-
-
-def make_partial(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A ``functools.partial``."""
-    import functools
-
-    return functools.partial(function, *arguments, **keywords)
-
-
-def make_iterator(items: Any, position: int) -> Any:
-    """An iterator over a list or tuple that has passed ``position`` items."""
-    iterator = iter(items)
-    iterator.__setstate__(position)
-    return iterator
 
 
 TABLE: Mapping[str, Callable[..., Any]] = {

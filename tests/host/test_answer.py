@@ -101,7 +101,13 @@ def test_hash_equal_and_source_line(answers: Answers) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    [("describe", [99]), ("nothing",), ("evaluate", ("name", "torch.nothing"), [], []), ("type_lookup", 0, "x"), ("describe",)],
+    [
+        ("describe", [99]),
+        ("nothing",),
+        ("evaluate", ("name", "torch.nothing"), [], []),
+        ("type_lookup", 0, "x"),
+        ("describe",),
+    ],
 )
 def test_nonsense_is_an_error_message(answers: Answers, question: Any) -> None:
     kind, text = answers(question)
@@ -156,7 +162,9 @@ W = torch.randn(5, 4, requires_grad=True)
         ("aten.mul.Tensor", torch.ops.aten.mul.Tensor, (X, X), {}),
     ],
 )
-def test_tensor_call_agrees_with_real_tensors(answers: Answers, target: str, call: Any, values: Any, named: Any) -> None:
+def test_tensor_call_agrees_with_real_tensors(
+    answers: Answers, target: str, call: Any, values: Any, named: Any
+) -> None:
     kind, structure, expansion = fake(answers, target, *values, **named)
     assert kind == "value"
     check_structure(answers, structure, call(*values, **named))

@@ -1,4 +1,4 @@
-"""``torch.compile(fn, backend="fusee")``: our lowering under Dynamo's capture, on a fake compiler that calls operators."""
+"""``torch.compile(fn, backend="fusee")``: our lowering under Dynamo's capture; the fake compiler calls operators."""
 
 from __future__ import annotations
 

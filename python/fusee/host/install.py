@@ -37,8 +37,6 @@ class Installer:
             "continuation": self._continuation,
             "step": self._step,
             "helper": _helper,
-            "name": names.resolve,
-            "make": lambda call: names.resolve(call[0])(*call[1:]),
             "tuple": lambda items: tuple(map(self._constant, items)),
             "frozenset": lambda items: frozenset(map(self._constant, items)),
         }

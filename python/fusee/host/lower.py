@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 import torch.fx
-
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _shim, settings, warn
