@@ -29,9 +29,9 @@ type exported struct {
 }
 
 type exportedBuffer struct {
-	Name, Type string
-	Bytes      int
-	Shift      int // bytes
+	Name, Type, Mode string
+	Bytes            int
+	Shift            int // bytes
 }
 
 // TestExport writes every trial with a cubin, its inputs and what the evaluator makes of them.
@@ -76,19 +76,22 @@ func (t *trial) export(test *testing.T, compiler *cuda.Compiler) exported {
 		Blocks: (t.work() + int64(t.source.Items) - 1) / int64(t.source.Items), Pointwise: t.kernel.Pointwise(),
 	}
 	for i, buffer := range t.kernel.Buffers {
-		result.Buffers = append(result.Buffers, exportedBuffer{buffer.Name, buffer.Type.String(), len(t.buffers[i]), t.misalignment(i)})
+		result.Buffers = append(result.Buffers, exportedBuffer{buffer.Name, buffer.Type.String(), buffer.Mode.String(), len(t.buffers[i]), t.misalignment(i)})
 	}
 	save(test, name+".cubin", compiled[0].Image)
-	save(test, name+".in", join(t.buffers))
+	save(test, name+".in", join(t.buffers, func(buffer loop.Buffer) bool { return buffer.Mode != loop.Write }, t.kernel))
 	evaluate(t.kernel, t.buffers, t.scalars)
-	save(test, name+".out", join(t.buffers))
+	save(test, name+".out", join(t.buffers, func(buffer loop.Buffer) bool { return buffer.Mode != loop.Read }, t.kernel))
 	return result
 }
 
-func join(buffers [][]byte) []byte {
+// join concatenates the buffers that keep chooses.
+func join(buffers [][]byte, keep func(loop.Buffer) bool, kernel *loop.Kernel) []byte {
 	var all []byte
-	for _, buffer := range buffers {
-		all = append(all, buffer...)
+	for i, buffer := range buffers {
+		if keep(kernel.Buffers[i]) {
+			all = append(all, buffer...)
+		}
 	}
 	return all
 }

@@ -58,12 +58,14 @@ class Run:
     local_bytes: int
 
 
-def _split(trial: dict[str, Any], data: bytes) -> dict[str, torch.Tensor]:
+def _split(trial: dict[str, Any], data: bytes, left_out: str) -> dict[str, torch.Tensor]:
+    """The buffers in a file, which holds all but those of one mode."""
     tensors, at = {}, 0
     for buffer in trial["Buffers"]:
-        raw = bytearray(data[at : at + buffer["Bytes"]])
-        tensors[buffer["Name"]] = torch.frombuffer(raw, dtype=DTYPES[buffer["Type"]])
-        at += buffer["Bytes"]
+        if buffer["Mode"] != left_out:
+            raw = bytearray(data[at : at + buffer["Bytes"]])
+            tensors[buffer["Name"]] = torch.frombuffer(raw, dtype=DTYPES[buffer["Type"]])
+            at += buffer["Bytes"]
     return tensors
 
 
@@ -76,16 +78,20 @@ def _on_device(tensor: torch.Tensor, shift: int) -> torch.Tensor:
 
 def _run(name: str) -> Run:
     trial = EXPORTED[name]
-    before = _split(trial, (TRIALS / f"{name}.in").read_bytes())
-    shifts = {buffer["Name"]: buffer["Shift"] for buffer in trial["Buffers"]}
-    device = {key: _on_device(tensor, shifts[key]) for key, tensor in before.items()}
+    before = _split(trial, (TRIALS / f"{name}.in").read_bytes(), left_out="write")
+    expected = _split(trial, (TRIALS / f"{name}.out").read_bytes(), left_out="read")
+    device = {}
+    for buffer in trial["Buffers"]:
+        key = buffer["Name"]
+        initial = before[key] if key in before else torch.zeros_like(expected[key])
+        device[key] = _on_device(initial, buffer["Shift"])
     kernel = Kernel((TRIALS / f"{name}.cubin").read_bytes(), trial["Symbol"])
     pointers = [tensor.data_ptr() for tensor in device.values()]
     kernel.launch(trial["Blocks"], trial["Threads"], pointers, trial["Scalars"] or [], trial["Work"])
     after = {key: tensor.cpu() for key, tensor in device.items()}
     local_bytes = kernel.attribute(LOCAL_BYTES)
     kernel.unload()
-    return Run(trial, before, after, _split(trial, (TRIALS / f"{name}.out").read_bytes()), local_bytes)
+    return Run(trial, before, after, expected, local_bytes)
 
 
 def _tolerances(trial: dict[str, Any], dtype: torch.dtype) -> tuple[float, float]:

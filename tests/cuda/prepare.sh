@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Fills .gpu/ (not tracked) with what tests/cuda/run_on_gpu.sh takes to a machine with a GPU: fusee's wheel and the exported
+# kernel trials. The Python for that machine (enter_bundle.sh and its archive) must be there already.
+#
+#   PYTHON=python3.11 FUSEE_TEST_PYTHON=… tests/cuda/prepare.sh [ARCHITECTURE]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+python=${PYTHON:-python3.11}
+mkdir -p .gpu
+rm -f .gpu/*.whl
+"$python" -m pip wheel -q --no-deps -w .gpu .
+trials=$(mktemp -d) && trap 'rm -rf "$trials"' EXIT
+go test ./backend/cuda -run TestExport -count=1 -timeout 20m -export "$trials" -architecture "${1:-sm_90}"
+tar cf - -C "$trials" . | xz -T0 -3 > .gpu/trials.tar.xz
+du -sh .gpu
