@@ -188,6 +188,10 @@ static int resolve_external(Loader *loader, size_t index, const Elf64_Sym *symbo
     const char *name = symbol_name(loader, symbol);
     if (!*name)
         return 0; /* the empty first symbol */
+    if (!strcmp(name, "_GLOBAL_OFFSET_TABLE_")) { /* our own table; only its mention is supported */
+        loader->addresses[index] = (uint64_t)(uintptr_t)(loader->object->base + loader->table);
+        return 0;
+    }
     void *address = external_address(name);
     if (!address && ELF64_ST_BIND(symbol->st_info) != STB_WEAK) {
         PyErr_Format(PyExc_ValueError, "undefined symbol %.200s in an object file", name);

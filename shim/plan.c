@@ -139,7 +139,8 @@ static int run_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
     case STEP_ATEN:
         return aten_call_run(step->aten, slots);
     case STEP_FREE:
-        slot_clear(&slots[step->tensor.slot]);
+        if (step->tensor.slot >= 0)
+            slot_clear(&slots[step->tensor.slot]);
         return 0;
     }
     return 0;

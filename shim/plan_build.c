@@ -105,7 +105,7 @@ static int parse_free(PyObject *source, const LaunchPlan *plan, SlotUse *uses, T
     if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot))
         return -1;
     if (step->slot >= 0 && step->slot < plan->input_count)
-        return 0; /* borrowed: the caller's to free */
+        return step->slot = -1, 0; /* borrowed: the caller's to free, and perhaps an output */
     if (use_slot(uses, step->slot, SLOT_TENSOR))
         return -1;
     uses->kinds[step->slot] = SLOT_EMPTY;

@@ -44,6 +44,9 @@ typedef struct TorchSymbols {
     int32_t (*new_string)(const char *, size_t, void **);
     int32_t (*delete_string)(void *);
     int32_t (*new_optional)(StableValue **);
+    int32_t (*delete_optional)(StableValue *);
+    void *(*operator_new)(size_t); /* of C++, for a torch that frees optionals but does not make them */
+    void (*operator_delete)(void *);
     int32_t (*parallel_for)(int64_t, int64_t, int64_t, void (*)(int64_t, int64_t, void *), void *);
     const char *(*error_text)(void);
     int64_t (*function_mode_count)(void);
@@ -105,6 +108,7 @@ typedef struct Torch {
 extern Torch torch;
 
 PyObject *calibrate(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *keyword_names);
+PyObject *attribute_path(PyObject *object, const char *path); /* "a.b": new reference to object.a.b */
 int scalar_type_number(const char *name, int32_t *number); /* "float32" -> ScalarType; -1 and an exception if unknown */
 int device_type_number(const char *name, int32_t *number);
 PyObject *scalar_type_object(int32_t number); /* borrowed torch.dtype, or NULL and an exception */
@@ -265,6 +269,7 @@ int slot_allocate(Slot *slot, int32_t scalar_type, int32_t device_type, int32_t 
                   const int64_t *sizes, const int64_t *strides);
 int slot_view(Slot *slot, Slot *base, Py_ssize_t dimensions, const int64_t *sizes, const int64_t *strides,
               int64_t offset, bool escapes);
+void slot_adopt_handle(Slot *slot, TensorHandle handle); /* owned from now on */
 void slot_adopt_object(Slot *slot, PyObject *tensor, bool owned); /* steals the reference if owned */
 PyObject *slot_object(Slot *slot); /* borrowed Python tensor, made if there was none; NULL and an exception */
 int slot_data(Slot *slot, void **pointer);

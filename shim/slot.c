@@ -79,6 +79,12 @@ void slot_adopt_object(Slot *slot, PyObject *tensor, bool owned) {
     slot->handle = torch.direct ? handle_of(tensor) : NULL;
 }
 
+void slot_adopt_handle(Slot *slot, TensorHandle handle) {
+    slot->object = NULL;
+    slot->owned = true;
+    slot->handle = handle;
+}
+
 static int adopt_new(Slot *slot, PyObject *tensor) {
     if (!tensor)
         return -1;
@@ -93,8 +99,7 @@ int slot_allocate(Slot *slot, int32_t scalar_type, int32_t device_type, int32_t 
     if (torch.symbol.empty_strided(dimensions, sizes, strides, scalar_type, device_type, device_index, &slot->handle))
         /* torch raises the exact exception, out of memory for one, when asked through Python */
         return adopt_new(slot, allocate_object(scalar_type, device_type, device_index, dimensions, sizes, strides));
-    slot->object = NULL;
-    slot->owned = true;
+    slot_adopt_handle(slot, slot->handle);
     return 0;
 }
 
@@ -104,8 +109,7 @@ int slot_view(Slot *slot, Slot *base, Py_ssize_t dimensions, const int64_t *size
     if (torch.direct && !escapes) {
         if (torch.symbol.reinterpret_tensor(base->handle, dimensions, sizes, strides, offset, &slot->handle))
             return set_torch_error("a view could not be made");
-        slot->object = NULL;
-        slot->owned = true;
+        slot_adopt_handle(slot, slot->handle);
         return 0;
     }
     PyObject *object = slot_object(base);
@@ -119,8 +123,13 @@ PyObject *slot_object(Slot *slot) {
     torch.symbol.delete_tensor(slot->handle);
     slot->handle = NULL;
     slot->owned = false;
-    if (object)
-        slot_adopt_object(slot, object, true);
+    if (!object)
+        return NULL;
+    if (!PyObject_TypeCheck(object, torch.object.tensor_type)) {
+        Py_DECREF(object);
+        return PyErr_Format(PyExc_RuntimeError, "an operator gave no tensor where a compiled graph needs one");
+    }
+    slot_adopt_object(slot, object, true);
     return object;
 }
 

@@ -46,6 +46,9 @@ static const SymbolRow symbol_rows[] = {
     ROW(new_string, "torch_new_string_handle", LIBRARY_CPU, false),
     ROW(delete_string, "torch_delete_string", LIBRARY_CPU, false),
     ROW(new_optional, "torch_new_stable_ivalue", LIBRARY_CPU, false),
+    ROW(delete_optional, "torch_delete_stable_ivalue", LIBRARY_CPU, false),
+    ROW(operator_new, "_Znwm", LIBRARY_CPU, false),
+    ROW(operator_delete, "_ZdlPv", LIBRARY_CPU, false),
     ROW(parallel_for, "torch_parallel_for", LIBRARY_CPU, false),
     ROW(error_text, "torch_exception_get_what_without_backtrace", LIBRARY_CPU, false),
     ROW(function_mode_count, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", LIBRARY_CPU, true),
@@ -220,8 +223,8 @@ enum { PROBE_COUNT = 3 };
 /* Tensors that differ in everything we look for, so that a chance match is told from the real place. */
 static int make_probes(PyObject *module, PyObject **probes) {
     static const char source[] = "def probes(torch):\n"
-                                 "    leaf = torch.zeros(3, dtype=torch.complex64, requires_grad=True)\n"
-                                 "    return torch.empty(4), leaf.detach().conj(), leaf\n";
+                                 "    return (torch.empty(4), torch.empty(3, device='meta'),\n"
+                                 "            torch.empty(5, device='meta', requires_grad=True))\n";
     PyObject *names = PyDict_New();
     PyObject *done = names ? PyRun_String(source, Py_file_input, names, names) : NULL;
     PyObject *tuple = done ? PyObject_CallOneArg(PyDict_GetItemString(names, "probes"), module) : NULL;
@@ -273,7 +276,7 @@ static const char *verify_direct(PyObject *const *probes) {
     return PyErr_Occurred() ? "a tensor without requires_grad or a size" : NULL;
 }
 
-static PyObject *attribute_path(PyObject *object, const char *path) {
+PyObject *attribute_path(PyObject *object, const char *path) {
     PyObject *result = Py_NewRef(object);
     char part[64];
     while (result && *path) {
