@@ -261,7 +261,7 @@ def lower(peer: Peer, request: Any) -> None:
         _, name, overload = target.split(".")
         written = [plan_argument(argument, slots) for argument in args]
         slots[("n", index)] = len(slots)
-        steps.append(("aten", f"aten::{name}", "" if overload == "default" else overload, written, [slots["n", index]]))
+        steps.append(("aten", name, overload, written, [slots["n", index]]))
     outputs = [slots[output] for output in graph["outputs"]]
     plan = {"inputs": len(graph["inputs"]), "slots": len(slots), "outputs": outputs, "steps": steps, "kernels": []}
     peer.send("done", {"graphs": [{**graph, "runs": "plan", "plan": plan}], "report": {}})

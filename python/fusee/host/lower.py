@@ -73,7 +73,7 @@ def _plan(module: torch.fx.GraphModule, options: Options) -> Runner:
         raise NotLowerable
     try:
         return _shim.LaunchPlan(lowered["plan"])
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, AttributeError, LookupError) as error:
         raise HostFailure("plan", f"the compiler's plan cannot be used: {error}") from error
 
 
