@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"fusee/backend/cuda"
+	"fusee/backend/interpret"
 	"fusee/backend/loop"
 )
 
 // TestPrintedCodeComputes compiles the printed kernels as C++ with testdata/emulate.h, runs all their blocks and threads
-// on the CPU, and compares with the evaluator.
+// on the CPU, and compares with the interpreter of loop kernels.
 func TestPrintedCodeComputes(t *testing.T) {
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
@@ -62,8 +63,9 @@ func newTrial(t *testing.T, kernel *loop.Kernel, shift int) *trial {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i, buffer := range kernel.Buffers {
 		data := make([]byte, result.elements(i)*int64(buffer.Type.Bytes()))
+		memory := &interpret.Bytes{Type: buffer.Type, Data: data}
 		for element := range result.elements(i) {
-			write(data, buffer.Type, element, sample(random, kernel.Name, buffer, int(element)))
+			memory.Store(element, sample(random, kernel.Name, buffer, int(element)))
 		}
 		result.buffers = append(result.buffers, data)
 	}
@@ -87,7 +89,6 @@ func scalarsFor(kernel *loop.Kernel) []int64 {
 
 // elements returns how many elements the kernel's accesses to a buffer span.
 func (t *trial) elements(buffer int) int64 {
-	e := evaluator{scalars: t.scalars}
 	most := int64(0)
 	for _, stage := range t.kernel.Stages {
 		sizes := append(append([]loop.Int{}, t.kernel.Outer...), stage.Inner...)
@@ -95,9 +96,9 @@ func (t *trial) elements(buffer int) int64 {
 			if in.Access == nil || in.Access.Buffer != buffer {
 				continue
 			}
-			last := e.number(in.Access.Offset)
+			last := t.number(in.Access.Offset)
 			for d, stride := range in.Access.Strides {
-				last += max(e.number(stride), 0) * (e.number(sizes[d]) - 1)
+				last += max(t.number(stride), 0) * (t.number(sizes[d]) - 1)
 			}
 			most = max(most, last+1)
 		}
@@ -106,25 +107,30 @@ func (t *trial) elements(buffer int) int64 {
 }
 
 // sample draws an element: special values now and then, and only what the operation is defined for.
-func sample(random *rand.Rand, kernel string, buffer loop.Buffer, element int) number {
-	divisor := buffer.Name == buffer.Type.String()+"_b" && (strings.Contains(kernel, "divide") || kernel == "op_remainder" || kernel == "op_modulo")
+func sample(random *rand.Rand, kernel string, buffer loop.Buffer, element int) loop.Bits {
+	second := buffer.Name == buffer.Type.String()+"_b"
 	switch {
 	case buffer.Type == loop.Bool:
-		return number{whole: int64(random.IntN(2))}
-	case buffer.Type.Is(fractional):
-		return round(buffer.Type, realSample(random, kernel, element))
-	case strings.Contains(kernel, "shift") && buffer.Name == buffer.Type.String()+"_b":
-		return wrap(buffer.Type, random.Int64N(70)-3)
+		return loop.BoolBits(random.IntN(2) == 1)
+	case buffer.Type.Is(loop.ClassFloat | loop.ClassStorage):
+		return loop.FloatBits(realSample(random, kernel, element))
+	case strings.Contains(kernel, "shift") && second:
+		return narrowed(buffer.Type, random.Int64N(70)-3)
 	}
-	value := wrap(buffer.Type, int64(random.Uint64()>>random.IntN(64)))
+	value := narrowed(buffer.Type, int64(random.Uint64()>>random.IntN(64)))
 	if element%7 == 0 {
 		extremes := []int64{0, -1, 1, math.MinInt64 >> (64 - 8*buffer.Type.Bytes()), math.MaxInt64}
-		value = wrap(buffer.Type, extremes[random.IntN(len(extremes))])
+		value = narrowed(buffer.Type, extremes[random.IntN(len(extremes))])
 	}
-	if divisor && value.whole == 0 {
-		return number{whole: 3}
+	if second && value == 0 && (strings.Contains(kernel, "divide") || kernel == "op_remainder" || kernel == "op_modulo") {
+		return 3 // a divisor is never zero
 	}
 	return value
+}
+
+// narrowed wraps a number to an integer type.
+func narrowed(t loop.Type, value int64) loop.Bits {
+	return interpret.Cast(loop.I64, t, loop.IntBits(value), false)
 }
 
 func realSample(random *rand.Rand, kernel string, element int) float64 {
@@ -185,10 +191,19 @@ func hostText(source string) string {
 	).Replace(source)
 }
 
+// number returns a size, stride or offset of the trial.
+func (t *trial) number(value loop.Int) int64 {
+	if argument, dynamic := value.Argument(); dynamic {
+		return t.scalars[argument]
+	}
+	static, _ := value.Static()
+	return static
+}
+
 func (t *trial) work() int64 {
-	e, work := evaluator{scalars: t.scalars}, int64(1)
+	work := int64(1)
 	for _, size := range t.kernel.Outer {
-		work *= e.number(size)
+		work *= t.number(size)
 	}
 	return work
 }
@@ -238,17 +253,26 @@ func elementName(t loop.Type, namespace string) string {
 	return namespace + "::" + t.String()
 }
 
-// compare evaluates the kernel and checks the program's output, which starts with this trial's buffers; it returns the rest.
+// expect runs the interpreter on the trial's buffers.
+func (t *trial) expect() {
+	var memories []interpret.Memory
+	for i, data := range t.buffers {
+		memories = append(memories, &interpret.Bytes{Type: t.kernel.Buffers[i].Type, Data: data})
+	}
+	interpret.Run(t.kernel, memories, t.scalars, 0, t.work(), interpret.Options{})
+}
+
+// compare checks the program's output, which starts with this trial's buffers, and returns the rest.
 func (t *trial) compare(test *testing.T, output []byte) []byte {
-	evaluate(t.kernel, t.buffers, t.scalars)
+	t.expect()
 	wrong := 0
 	for i, want := range t.buffers {
 		typ := t.kernel.Buffers[i].Type
+		wanted, computed := interpret.Bytes{Type: typ, Data: want}, interpret.Bytes{Type: typ, Data: output[:len(want)]}
 		for element := range int64(len(want) / typ.Bytes()) {
-			expected, got := read(want, typ, element), read(output, typ, element)
-			if !t.agree(typ, expected, got) && wrong < 3 {
+			if expected, got := wanted.Load(element), computed.Load(element); !t.agree(typ, expected, got) && wrong < 3 {
 				wrong++
-				test.Errorf("%s: %s[%d] is %v, want %v", t.kernel.Name, t.kernel.Buffers[i].Name, element, got, expected)
+				test.Errorf("%s: %s[%d] is %v, want %v", t.kernel.Name, t.kernel.Buffers[i].Name, element, show(typ, got), show(typ, expected))
 			}
 		}
 		output = output[len(want):]
@@ -256,24 +280,32 @@ func (t *trial) compare(test *testing.T, output []byte) []byte {
 	return output
 }
 
-// agree allows for the difference between two correct mathematical libraries, and for another order of summation.
-func (t *trial) agree(typ loop.Type, want, got number) bool {
-	if !typ.Is(fractional) {
-		return want.whole == got.whole
+func show(t loop.Type, value loop.Bits) any {
+	if t.Is(loop.ClassFloat | loop.ClassStorage) {
+		return value.Float()
 	}
-	if math.IsNaN(want.real) || want.real == got.real {
-		return math.IsNaN(got.real) == math.IsNaN(want.real) && math.Signbit(got.real) == math.Signbit(want.real) || math.IsNaN(got.real)
+	return value.Int()
+}
+
+// agree allows for the difference between two correct mathematical libraries, and for another order of summation.
+func (t *trial) agree(typ loop.Type, wanted, computed loop.Bits) bool {
+	if !typ.Is(loop.ClassFloat | loop.ClassStorage) {
+		return wanted == computed
+	}
+	want, got := wanted.Float(), computed.Float()
+	if math.IsNaN(want) || math.IsNaN(got) || want == got {
+		return math.IsNaN(want) == math.IsNaN(got) && (math.IsNaN(want) || math.Signbit(got) == math.Signbit(want))
 	}
 	tolerance := map[loop.Type]float64{loop.F64: 1e-13, loop.F32: 4e-7, loop.BF16: 8e-3, loop.F16: 1e-3}[typ]
+	least := map[loop.Type]float64{loop.F64: 0, loop.F32: 1e-45, loop.BF16: 1e-40, loop.F16: 1.2e-7}[typ]
 	if !t.kernel.Pointwise() {
 		tolerance = max(tolerance, 10*map[loop.Type]float64{loop.F32: 1e-6}[typ])
 	}
-	least := map[loop.Type]float64{loop.F64: 0, loop.F32: 1e-45, loop.BF16: 1e-40, loop.F16: 1.2e-7}[typ]
-	if t.kernel.Name == "op_lgamma" { // has zeros, near which only the absolute error is small
+	switch {
+	case t.kernel.Name == "op_lgamma": // has zeros, near which only the absolute error is small
 		least = tolerance
+	case strings.Contains(t.kernel.Name, "sum") || t.kernel.Name == "inner_dimensions": // terms of size 1 cancel
+		least = math.Sqrt(float64(len(t.buffers[0]))) * tolerance
 	}
-	if strings.Contains(t.kernel.Name, "sum") || t.kernel.Name == "inner_dimensions" {
-		least = math.Sqrt(float64(len(t.buffers[0]))) * tolerance // terms of size 1 cancel
-	}
-	return math.Abs(want.real-got.real) <= tolerance*math.Abs(want.real)+least
+	return math.Abs(want-got) <= tolerance*math.Abs(want)+least
 }

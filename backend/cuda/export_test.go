@@ -34,7 +34,7 @@ type exportedBuffer struct {
 	Shift            int // bytes
 }
 
-// TestExport writes every trial with a cubin, its inputs and what the evaluator makes of them.
+// TestExport writes every trial with a cubin, its inputs and what the interpreter makes of them.
 func TestExport(t *testing.T) {
 	if *exportTo == "" {
 		t.Skip("nothing to export: -export DIR writes the trials for a machine with a GPU")
@@ -80,7 +80,7 @@ func (t *trial) export(test *testing.T, compiler *cuda.Compiler) exported {
 	}
 	save(test, name+".cubin", compiled[0].Image)
 	save(test, name+".in", join(t.buffers, func(buffer loop.Buffer) bool { return buffer.Mode != loop.Write }, t.kernel))
-	evaluate(t.kernel, t.buffers, t.scalars)
+	t.expect()
 	save(test, name+".out", join(t.buffers, func(buffer loop.Buffer) bool { return buffer.Mode != loop.Read }, t.kernel))
 	return result
 }

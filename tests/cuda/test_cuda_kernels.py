@@ -108,7 +108,7 @@ APPROXIMATE = ("op_lgamma", "op_erfc", "op_pow", "op_tan", "op_rsqrt", "op_exp",
 
 
 @pytest.mark.parametrize("name", EXPORTED or ["none"])
-def test_cuda_kernel_matches_the_evaluator(name: str) -> None:
+def test_cuda_kernel_matches_the_interpreter(name: str) -> None:
     if name == "none":
         pytest.skip("FUSEE_CUDA_TRIALS names no directory of exported trials")
     run = _run(name)
