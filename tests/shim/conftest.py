@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the C extension: a calibrated torch, both ways of reading tensors, and compiled C kernels."""
+"""Fixtures of the tests of the C extension: a calibrated torch, both ways of reading tensors, compiled C."""
 
 from __future__ import annotations
 

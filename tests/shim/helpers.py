@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
 import torch
@@ -50,7 +50,7 @@ def code_of(source: str, **constants: object) -> CodeType:
     return code.replace(co_consts=replaced)
 
 
-def compiled(function: FunctionType, entry: _shim.Entry | None = None, **options: Any) -> _shim.CompiledFunction:
+def compiled(function: Any, entry: _shim.Entry | None = None, **options: Any) -> _shim.CompiledFunction:
     """A compiled function whose host always answers with this entry."""
     miss: Callable[..., _shim.Entry | None] = options.get("miss", lambda *_: entry)
     return _shim.CompiledFunction(function, options.get("record", _shim.CodeRecord()), miss)

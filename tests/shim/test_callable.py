@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from fusee import _shim
 
 
-def entry_for(function: FunctionType, tree: tuple[Any, ...] = (), captures: int = 0) -> _shim.Entry:
+def entry_for(function: Any, tree: tuple[Any, ...] = (), captures: int = 0) -> _shim.Entry:
     """An entry whose code returns its parameters as a tuple, in the order of the function's own."""
     code = function.__code__
     names = list(code.co_varnames[: parameter_count(code)]) + [f"capture_{i}" for i in range(captures)]

@@ -107,10 +107,12 @@ class TestAccessors:
         def inner() -> Any:
             return value
 
+        assert inner.__closure__ is not None
+        (cell,) = inner.__closure__
         assert holds(node(("cell", 0), ("equals", 3)), function=inner)
-        value = 4
+        cell.cell_contents = 4
         assert not holds(node(("cell", 0), ("equals", 3)), function=inner)
-        del value
+        del cell.cell_contents
         assert not holds(node(("cell", 0)), function=inner)
         assert not holds(node(("cell", 0)))
         assert not holds(node(("cell", 1)), function=inner)

@@ -7,6 +7,7 @@ import random
 import re
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def test_vector_mathematics(compile_object: Callable[..., bytes]) -> None:
             _mm256_storeu_ps(out + i, _ZGVdN8v_expf(_mm256_set1_ps((float)i)));
     }
     """
-    if "avx2" not in open("/proc/cpuinfo").read():
+    if "avx2" not in Path("/proc/cpuinfo").read_text():
         pytest.skip("no AVX2")
     result = torch.tensor(run(compile_object(source, "-mavx2"), "k", FLOAT, 16))
     torch.testing.assert_close(result, torch.tensor([0.0, 8.0]).repeat_interleave(8).exp())
