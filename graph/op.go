@@ -89,7 +89,7 @@ var ops = sync.OnceValue(buildOpTable)
 func buildOpTable() *opTable {
 	table := &opTable{byTarget: map[string]*Op{}, byName: map[string][]*Op{}}
 	for _, rows := range [][]row{
-		pointwiseRows(), specialRows(), backwardRows(), viewRows(), reductionRows(), matrixRows(), convolutionRows(), normalisationRows(),
+		unaryRows(), binaryRows(), conditionalRows(), activationRows(), specialRows(), backwardRows(), viewRows(), reductionRows(), matrixRows(), convolutionRows(), normalisationRows(),
 		indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(), poolingRows(), randomRows(),
 	} {
 		for _, r := range rows {

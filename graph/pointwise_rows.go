@@ -6,7 +6,7 @@ func pointwise(schema, accepts string, traits trait, b body) row {
 	return row{schema, KindPointwise, accepts, b, traits | mixedDevices, inferPointwise}
 }
 
-func pointwiseRows() []row {
+func unaryRows() []row {
 	return []row{
 		pointwise("abs(Tensor self) -> Tensor", "ihfc", realResult, formula("abs(self)")),
 		pointwise("neg(Tensor self) -> Tensor", "ihfc", 0, formula("-self")),
@@ -59,6 +59,11 @@ func pointwiseRows() []row {
 		pointwise("isfinite(Tensor self) -> Tensor", "", boolResult|noInPlace|noGradient, formula("isfinite(self)")),
 		pointwise("isneginf(Tensor self) -> Tensor", "bihf", boolResult|noInPlace|noGradient, formula("self == -inf")),
 		pointwise("isposinf(Tensor self) -> Tensor", "bihf", boolResult|noInPlace|noGradient, formula("self == inf")),
+	}
+}
+
+func binaryRows() []row {
+	return []row{
 		pointwise("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "", 0, formula("self + other * alpha")),
 		pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "ihfc", 0, formula("self - other * alpha")),
 		pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "ihfc", noInPlace, formula("other - self * alpha")),
@@ -121,6 +126,11 @@ func pointwiseRows() []row {
 		pointwise("le.Scalar(Tensor self, Scalar other) -> Tensor", "bihf", boolResult, formula("self <= other")),
 		pointwise("gt.Scalar(Tensor self, Scalar other) -> Tensor", "bihf", boolResult, formula("self > other")),
 		pointwise("ge.Scalar(Tensor self, Scalar other) -> Tensor", "bihf", boolResult, formula("self >= other")),
+	}
+}
+
+func conditionalRows() []row {
+	return []row{
 		pointwise("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", "ihf", 0, chosen(clampFormula)),
 		pointwise("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", "ihf", 0, chosen(clampFormula)),
 		pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", "ihf", 0, formula("maximum(self, min)")),
@@ -137,6 +147,11 @@ func pointwiseRows() []row {
 		pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "hfc", 0, formula("self + value * tensor1 / tensor2")),
 		pointwise("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", "", selfType|contiguousOnly, formula("where(mask, value, self)")),
 		pointwise("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", "", selfType|contiguousOnly, formula("where(mask, value, self)")),
+	}
+}
+
+func activationRows() []row {
+	return []row{
 		pointwise("relu(Tensor self) -> Tensor", "ihf", 0, formula("maximum(self, 0)")),
 		pointwise("relu6(Tensor self) -> Tensor", "ihf", likeSelf, formula("minimum(maximum(self, 0), 6)")),
 		pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", "ihf", likeSelf, formula("minimum(maximum(self, min_val), max_val)")),
