@@ -6,6 +6,7 @@ package nvrtc
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/cockroachdb/errors"
@@ -23,22 +24,28 @@ func (v Version) AtLeast(major, minor int) bool {
 // Library is a loaded NVRTC. Its methods may be called from many goroutines;
 // at most as many programs as the limit given to Open compile at once.
 type Library struct {
-	version Version
-	slots   chan struct{}
-	api     functions
+	version       Version
+	architectures []int
+	slots         chan struct{}
+	api           functions
 }
 
 // functions are the C functions used, with the result nvrtcResult as int32.
 type functions struct {
-	version           func(major, minor *int32) int32
-	supportedCount    func(count *int32) int32
-	supported         func(architectures *int32) int32
-	errorString       func(result int32) string
-	createProgram     func(program *uintptr, source, name string, headers int32, contents, names uintptr) int32
-	destroyProgram    func(program *uintptr) int32
-	compileProgram    func(program uintptr, count int32, options **byte) int32
-	logSize, codeSize func(program uintptr, size *uintptr) int32
-	log, code         func(program uintptr, data *byte) int32
+	version         func(major, minor *int32) int32
+	supportedCount  func(count *int32) int32
+	supported       func(architectures *int32) int32
+	errorString     func(result int32) string
+	createProgram   func(program *uintptr, source, name string, headers int32, contents, names uintptr) int32
+	destroyProgram  func(program *uintptr) int32
+	compileProgram  func(program uintptr, count int32, options **byte) int32
+	log, cubin, ptx buffer
+}
+
+// buffer is a pair of functions that hand out the size and then the bytes of a result.
+type buffer struct {
+	size func(program uintptr, size *uintptr) int32
+	data func(program uintptr, data *byte) int32
 }
 
 // symbols pairs each C function with the place that holds it.
@@ -51,10 +58,12 @@ func (f *functions) symbols() map[string]any {
 		"nvrtcCreateProgram":        &f.createProgram,
 		"nvrtcDestroyProgram":       &f.destroyProgram,
 		"nvrtcCompileProgram":       &f.compileProgram,
-		"nvrtcGetProgramLogSize":    &f.logSize,
-		"nvrtcGetProgramLog":        &f.log,
-		"nvrtcGetCUBINSize":         &f.codeSize,
-		"nvrtcGetCUBIN":             &f.code,
+		"nvrtcGetProgramLogSize":    &f.log.size,
+		"nvrtcGetProgramLog":        &f.log.data,
+		"nvrtcGetCUBINSize":         &f.cubin.size,
+		"nvrtcGetCUBIN":             &f.cubin.data,
+		"nvrtcGetPTXSize":           &f.ptx.size,
+		"nvrtcGetPTX":               &f.ptx.data,
 	}
 }
 
@@ -74,7 +83,8 @@ func Open(path string, limit int) (*Library, error) {
 	if err := library.api.resolve(handle); err != nil {
 		return nil, errors.Wrapf(err, "the library at %q is not an NVRTC that can be used", path)
 	}
-	if err := library.readVersion(); err != nil {
+	err = errors.CombineErrors(library.readVersion(), library.readArchitectures())
+	if err != nil {
 		return nil, err
 	}
 	return library, nil
@@ -113,20 +123,21 @@ func (l *Library) Version() Version { return l.version }
 
 // Architectures returns the compute capabilities that the library compiles for, in
 // ascending order, each as major*10+minor: 90 is sm_90.
-func (l *Library) Architectures() ([]int, error) {
+func (l *Library) Architectures() []int { return slices.Clone(l.architectures) }
+
+func (l *Library) readArchitectures() error {
 	var count int32
-	if err := l.check(l.api.supportedCount(&count), "nvrtcGetNumSupportedArchs"); err != nil || count == 0 {
-		return nil, err
+	if err := l.check(l.api.supportedCount(&count), "nvrtcGetNumSupportedArchs"); err != nil || count <= 0 {
+		return err
 	}
 	found := make([]int32, count)
 	if err := l.check(l.api.supported(&found[0]), "nvrtcGetSupportedArchs"); err != nil {
-		return nil, err
+		return err
 	}
-	architectures := make([]int, count)
-	for i, architecture := range found {
-		architectures[i] = int(architecture)
+	for _, architecture := range found {
+		l.architectures = append(l.architectures, int(architecture))
 	}
-	return architectures, nil
+	return nil
 }
 
 // cStrings returns a NULL-terminated array of C strings; everything lives in Go memory.

@@ -3,6 +3,7 @@ package nvrtc_test
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,12 +107,22 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func TestArchitectures(t *testing.T) {
-	architectures, err := open(t, 1).Architectures()
-	if err != nil {
-		t.Fatal(err)
-	}
+	architectures := open(t, 1).Architectures()
 	if !slices.IsSorted(architectures) || !slices.Contains(architectures, 80) || !slices.Contains(architectures, 90) {
 		t.Errorf("architectures are %v", architectures)
+	}
+}
+
+func TestANewerArchitectureGetsPTX(t *testing.T) {
+	library := open(t, 1)
+	architectures := library.Architectures()
+	newest := architectures[len(architectures)-1]
+	image, err := library.Compile(nvrtc.Program{Name: "twice.cu", Source: twice, Architecture: fmt.Sprintf("sm_%d", newest+5)})
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	if !strings.Contains(string(image), fmt.Sprintf(".target sm_%d", newest)) || !strings.Contains(string(image), ".entry twice") {
+		t.Errorf("not PTX for sm_%d:\n%.400s", newest, image)
 	}
 }
 
