@@ -88,18 +88,19 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 
 // protocolMethod runs a special method called by name on a builtin value.
 func (in *Interpreter) protocolMethod(self Value, method string, arguments Arguments) (Value, bool, error) {
+	if _, isInstance := self.(*Instance); isInstance {
+		return nil, false, nil // the protocol would only lead back to this method
+	}
 	for _, row := range binaryOperators[:13] {
 		if row.method == method && len(arguments.Positional) == 1 {
 			value, err := in.binary(row, self, arguments.Positional[0])
 			return value, true, err
 		}
 	}
-	if _, isInstance := self.(*Instance); !isInstance {
-		for _, row := range comparisons {
-			if row.method == method && len(arguments.Positional) == 1 {
-				value, err := in.compare(row, self, arguments.Positional[0])
-				return value, true, err
-			}
+	for _, row := range comparisons {
+		if row.method == method && len(arguments.Positional) == 1 {
+			value, err := in.compare(row, self, arguments.Positional[0])
+			return value, true, err
 		}
 	}
 	switch method {

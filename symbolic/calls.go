@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
+	"fusee/graph"
 )
 
 func (f *Frame) setKeywords(index int) error {
@@ -180,7 +181,11 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	case "opaque":
 		return nil, unsupported(reasonOpaqueCall, "%s %s", f.qualname, f.treatReason)
 	case "torch":
-		return in.torchCall(f.name, arguments)
+		// One node where the op table knows the function; its Python code is captured where it does not.
+		value, err := in.tableCall(f.name, arguments)
+		if !errors.Is(err, graph.ErrUnknown) {
+			return value, err
+		}
 	}
 	frame, err := in.newFrame(f)
 	if err != nil {
@@ -342,7 +347,11 @@ func (in *Interpreter) makeFunction(f *Frame, flags int) error {
 			return err
 		}
 		for _, item := range closure {
-			cell, ok := item.(*Cell)
+			real, err := in.real(item)
+			if err != nil {
+				return err
+			}
+			cell, ok := real.(*Cell)
 			if !ok {
 				return errors.New("a closure holds something that is no cell")
 			}

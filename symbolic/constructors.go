@@ -446,8 +446,11 @@ func (in *Interpreter) implicitSuper() (Value, bool, error) {
 	if index < 0 || f.code.ArgCount == 0 {
 		return nil, true, in.raise("RuntimeError", "super(): no arguments")
 	}
-	cell, ok := f.locals[index].(*Cell)
-	if !ok || cell.content == nil {
+	cell, err := in.cellAt(f, index)
+	if err != nil {
+		return nil, true, err
+	}
+	if cell.content == nil {
 		return nil, true, in.raise("RuntimeError", "super(): empty __class__ cell")
 	}
 	start, err := in.real(cell.content)
@@ -458,13 +461,14 @@ func (in *Interpreter) implicitSuper() (Value, bool, error) {
 	if !ok {
 		return nil, true, unsupported(reasonBuiltinCall, "super")
 	}
-	self := f.locals[0]
-	if held, ok := self.(*Cell); ok {
-		self = held.content
-	}
-	self, err = in.real(self)
+	self, err := in.real(f.locals[0])
 	if err != nil {
 		return nil, true, err
+	}
+	if held, ok := self.(*Cell); ok {
+		if self, err = in.real(held.content); err != nil {
+			return nil, true, err
+		}
 	}
 	value, err := in.makeSuper(class, self)
 	return value, true, err

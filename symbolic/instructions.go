@@ -4,6 +4,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
+	"fusee/trace"
 )
 
 // execute runs one instruction; done tells that value leaves the frame. This switch is the interpreter's one table of opcode
@@ -38,7 +39,7 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	case bytecode.LoadDeref, bytecode.LoadClassderef:
 		err = in.loadDeref(f, i)
 	case bytecode.StoreDeref:
-		in.storeCell(f.locals[i.Arg].(*Cell), f.pop())
+		err = in.storeDeref(f, i.Arg)
 	case bytecode.DeleteDeref:
 		err = in.deleteDeref(f, i.Arg)
 	case bytecode.LoadGlobal:
@@ -227,6 +228,9 @@ func (in *Interpreter) pushResult(f *Frame) func(Value, error) error {
 func (in *Interpreter) constant(object bytecode.Object) Value {
 	switch value := object.(type) {
 	case bytecode.Tuple:
+		if len(value) == 3 && value[0] == "$fusee" {
+			return in.liveConstant(value)
+		}
 		items := make([]Value, len(value))
 		for i, item := range value {
 			items[i] = in.constant(item)
@@ -243,6 +247,12 @@ func (in *Interpreter) constant(object bytecode.Object) Value {
 		return &codeValue{value}
 	}
 	return &Constant{object}
+}
+
+// liveConstant is a constant of rewritten code that stands for a live object.
+func (in *Interpreter) liveConstant(placeholder bytecode.Tuple) Value {
+	id, _ := placeholder[2].(int64)
+	return in.sourceless(trace.ObjectID(id))
 }
 
 // codeValue is a code object on its way to MAKE_FUNCTION.
@@ -281,9 +291,9 @@ func (in *Interpreter) copyFreeVars(f *Frame, count int) error {
 }
 
 func (in *Interpreter) loadDeref(f *Frame, i *bytecode.Instruction) error {
-	cell, ok := f.locals[i.Arg].(*Cell)
-	if !ok {
-		return errors.New("a free variable holds no cell")
+	cell, err := in.cellAt(f, i.Arg)
+	if err != nil {
+		return err
 	}
 	name := f.code.LocalsPlusNames[i.Arg]
 	if i.Opcode == bytecode.LoadClassderef && f.namespace != nil {
@@ -307,12 +317,36 @@ func (in *Interpreter) raiseUnbound(f *Frame, index int) error {
 }
 
 func (in *Interpreter) deleteDeref(f *Frame, index int) error {
-	cell := f.locals[index].(*Cell)
+	cell, err := in.cellAt(f, index)
+	if err != nil {
+		return err
+	}
 	if cell.content == nil {
 		return in.raiseUnbound(f, index)
 	}
 	in.storeCell(cell, nil)
 	return nil
+}
+
+// cellAt is the cell in a variable; a continuation gets its cells as arguments.
+func (in *Interpreter) cellAt(f *Frame, index int) (*Cell, error) {
+	value, err := in.real(f.locals[index])
+	if err != nil {
+		return nil, err
+	}
+	cell, ok := value.(*Cell)
+	if !ok {
+		return nil, errors.Newf("the variable %s holds no cell", f.code.LocalsPlusNames[index])
+	}
+	return cell, nil
+}
+
+func (in *Interpreter) storeDeref(f *Frame, index int) error {
+	cell, err := in.cellAt(f, index)
+	if err == nil {
+		in.storeCell(cell, f.pop())
+	}
+	return err
 }
 
 func (in *Interpreter) storeCell(cell *Cell, value Value) {

@@ -109,7 +109,7 @@ func (in *Interpreter) guardSame(description *trace.Description, known Value, so
 // fixedKind tells kinds of objects that are guarded by identity.
 func fixedKind(kind string) bool {
 	switch kind {
-	case "function", "builtin", "descriptor", "module", "type", "dtype", "layout", "memory_format", "property", "staticmethod", "classmethod", "generator", "cell":
+	case "function", "builtin", "descriptor", "module", "type", "dtype", "layout", "memory_format", "property", "staticmethod", "classmethod", "generator":
 		return true
 	}
 	return false
@@ -624,6 +624,9 @@ func (in *Interpreter) describedInstance(d *trace.Description, object *existing)
 	class, err := in.classByID(d.TypeID)
 	if err != nil {
 		return nil, err
+	}
+	if !class.hasDict && !userClass(class.name) && len(trace.Items(trace.Field(d.Payload, "slots"))) == 0 && trace.Field(d.Payload, "value") == nil {
+		return &Opaque{object, class.name}, nil // an object laid out in C, such as an iterator
 	}
 	instance := &Instance{class: class, object: object, module: d.Kind == "module_tree", fields: newFieldTable(class.hasDict)}
 	for _, part := range []string{"dict", "slots"} {

@@ -42,6 +42,9 @@ func (in *Interpreter) note(f *Frame, reason *Unsupported) {
 	for at.internal() && at.back != nil {
 		at = at.back
 	}
+	if at.internal() {
+		at = f // no user's frame is on the way: the library's own line says more than none
+	}
 	in.notes = append(in.notes, Break{reason.Reason, reason.Detail, at.code.FileName, at.code.QualName, at.current.Position})
 }
 

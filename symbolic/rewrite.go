@@ -550,20 +550,26 @@ func (r *rewriter) variableSlots(b *builder, f *Frame) []*slot {
 	return slots
 }
 
-// saveStack empties the physical stack into variables and returns them, deepest first; handlers that are being left are popped.
+// saveStack takes the objects off the stack into variables and returns them, deepest first; handlers that are being left are popped. No
+// instruction can pop a NULL, so NULLs sink to the bottom, where the frame's end clears them.
 func (r *rewriter) saveStack(b *builder, stack []Value) []*slot {
 	var held []*slot
+	nulls := 0
 	for i := len(stack) - 1; i >= 0; i-- {
-		switch stack[i].(type) {
-		case null:
-			b.emit(bytecode.PopTop, 0)
-		case *exceptionMarker:
-			b.emit(bytecode.PopExcept, 0)
-		default:
-			s := b.temp()
-			b.storeSlot(s)
-			held = append([]*slot{s}, held...)
+		if _, isNull := stack[i].(null); isNull {
+			nulls++
+			continue
 		}
+		if nulls > 0 {
+			b.emit(bytecode.Swap, nulls+1)
+		}
+		if _, marker := stack[i].(*exceptionMarker); marker {
+			b.emit(bytecode.PopExcept, 0)
+			continue
+		}
+		s := b.temp()
+		b.storeSlot(s)
+		held = append([]*slot{s}, held...)
 	}
 	return held
 }

@@ -190,14 +190,39 @@ func (in *Interpreter) produced(tensor *Tensor) { in.tensors = append(in.tensors
 
 // torchCall captures a torch operation: the op table answers for shapes where it can, the host's fake tensors where it cannot.
 func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, error) {
+	args, keywords, err := in.graphArguments(arguments)
+	if err != nil {
+		return nil, err
+	}
+	value, err := in.appendCall(target, args, keywords)
+	if errors.Is(err, graph.ErrUnknown) {
+		return in.hostCall(target, args, keywords)
+	}
+	return value, err
+}
+
+// tableCall captures an operation that the op table knows, and is graph.ErrUnknown for others and for arguments that no table holds.
+func (in *Interpreter) tableCall(target string, arguments Arguments) (Value, error) {
+	args, keywords, err := in.graphArguments(arguments)
+	var stop *Unsupported
+	if errors.As(err, &stop) {
+		return nil, graph.ErrUnknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	return in.appendCall(target, args, keywords)
+}
+
+func (in *Interpreter) graphArguments(arguments Arguments) ([]graph.Value, []graph.Keyword, error) {
 	if in.state.Autocast {
-		return nil, unsupported(reasonTensorCall, "autocast is on")
+		return nil, nil, unsupported(reasonTensorCall, "autocast is on")
 	}
 	args := make([]graph.Value, len(arguments.Positional))
 	for i, argument := range arguments.Positional {
 		value, err := in.graphValue(argument)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		args[i] = value
 	}
@@ -205,21 +230,22 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 	for _, keyword := range arguments.Keywords {
 		value, err := in.graphValue(keyword.Value)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		keywords = append(keywords, graph.Keyword{Name: keyword.Name, Value: value})
 	}
+	return args, keywords, nil
+}
+
+func (in *Interpreter) appendCall(target string, args []graph.Value, keywords []graph.Keyword) (Value, error) {
 	state := in.state
 	state.Origin = in.origin()
 	node, err := in.graph.Call(target, args, keywords, state)
-	switch {
-	case err == nil:
-		in.activity++
-		return in.nodeResult(node)
-	case errors.Is(err, graph.ErrUnknown):
-		return in.hostCall(target, args, keywords)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	in.activity++
+	return in.nodeResult(node)
 }
 
 // nodeResult gives a node's result as Python sees it: a structseq where torch returns one.

@@ -61,7 +61,7 @@ def builtin_name(function: types.BuiltinFunctionType) -> str:
     if type(owner) is types.ModuleType:
         module = owner.__name__
         return f"{_MODULE_ALIASES.get(module, module)}.{name}"
-    if owner is None:
+    if owner is None or type(owner).__module__ == "pybind11_builtins" or type(owner).__name__ == "PyCapsule":
         module = function.__module__ or "builtins"
         return f"{_MODULE_ALIASES.get(module, module)}.{name}"
     if slots.is_a(owner, type):
