@@ -65,6 +65,10 @@ static int closure_fits(PyCodeObject *code, const PyFunctionObject *function) {
 
 static PyObject *make_function(const CompiledFunction *compiled, const Entry *entry) {
     PyFunctionObject *source = compiled->function;
+    Py_ssize_t parameters = compiled->parameters.count + guard_program_captures(entry->guards);
+    if (entry->code->co_argcount != parameters)
+        return PyErr_Format(PyExc_RuntimeError, "the code of an entry for %R takes %d parameters instead of %zd", source,
+                            entry->code->co_argcount, parameters);
     int fits = closure_fits(entry->code, source);
     if (fits < 0)
         return NULL;
@@ -365,15 +369,30 @@ static PyObject *call_from_heap(Call *call, Py_ssize_t size) {
     return result;
 }
 
-static bool runs_plain(const CompiledFunction *compiled) {
-    return compiled->record->state != RECORD_ACTIVE || this_thread.disabled || !torch.ready ||
+/* Calls of Python functions by Python code take no C stack, but calls through here do: a recursion that the interpreter
+ * would allow must end in an exception before the stack does. */
+static int enter_call(ThreadState *thread) {
+    char here;
+    if (!thread->stack_limit)
+        thread->stack_limit = find_stack_limit();
+    if (&here > thread->stack_limit)
+        return 0;
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded in a compiled function");
+    return -1;
+}
+
+static bool runs_plain(const CompiledFunction *compiled, const ThreadState *thread) {
+    return compiled->record->state != RECORD_ACTIVE || thread->disabled || !torch.ready ||
            compiled->function->func_code != compiled->code;
 }
 
 static PyObject *compiled_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags,
                                      PyObject *keyword_names) {
     CompiledFunction *compiled = (CompiledFunction *)self;
-    if (runs_plain(compiled))
+    ThreadState *thread = &this_thread;
+    if (enter_call(thread))
+        return NULL;
+    if (runs_plain(compiled, thread))
         return run_original(compiled, args, count_flags, keyword_names);
     PyObject *values[STACK_VALUES];
     Py_ssize_t captures = compiled->record->most_captures, size = compiled->parameters.count + captures;

@@ -3,9 +3,26 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 
 _Thread_local ThreadState this_thread;
+
+enum { STACK_RESERVE = 128 * 1024 }; /* what a call may take besides: library calls, signal handlers */
+
+const char *find_stack_limit(void) {
+    const char *no_limit = (const char *)1;
+    pthread_attr_t attributes;
+    void *start = NULL;
+    size_t size = 0, guard = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes))
+        return no_limit;
+    if (pthread_attr_getstack(&attributes, &start, &size) || pthread_attr_getguardsize(&attributes, &guard))
+        start = NULL;
+    pthread_attr_destroy(&attributes);
+    size_t reserve = guard + (size < 4 * STACK_RESERVE ? size / 4 : STACK_RESERVE);
+    return start ? (const char *)start + reserve : no_limit;
+}
 
 /* The addresses are this thread's, so they are looked up once per thread. */
 static void look_up_thread(ThreadState *thread) {

@@ -136,11 +136,13 @@ typedef struct GlobalState {
 typedef struct ThreadState {
     const uint64_t *dispatch_keys; /* two words, this thread's */
     const unsigned char *autograd, *function_modes; /* NULL until looked up */
+    const char *stack_limit; /* NULL until looked up */
     int disabled; /* compiled functions run their original */
 } ThreadState;
 
 extern _Thread_local ThreadState this_thread;
 
+const char *find_stack_limit(void); /* below this address the stack is nearly used up */
 int global_state_read(GlobalState *state); /* -1 and an exception only on the portable path */
 const char *global_state_difference(const GlobalState *expected, const GlobalState *found); /* NULL if equal */
 int modes_are_active(void); /* function or dispatch modes: nothing compiled may run under them */

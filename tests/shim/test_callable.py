@@ -647,3 +647,39 @@ def test_references_stay_balanced(mode: str) -> None:
     program = _shim.GuardProgram((tree,), 1)
     assert leaks(lambda: program.check(hit, (box,)), *watched) == [0, 0, 0, 0]
     assert leaks(lambda: program.explain(hit, (extra,)), *watched) == [0, 0, 0, 0]
+
+
+def test_deep_recursion_ends_in_an_exception() -> None:
+    """Compiled calls take C stack that the interpreter's own limit does not count."""
+    space: dict[str, Any] = {}
+    code = code_of("def t(x): return 0 if x == 0 else 1 + target(x - 1)")
+    target = compiled(FunctionType(code, space), _shim.Entry(_shim.GuardProgram((), 0), code))
+    space["target"] = target
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10**6)
+    try:
+        for state in ("plain", "active"):
+            target.record.state = state  # type: ignore[assignment]
+            assert target(1000) == 1000
+            with pytest.raises(RecursionError):
+                target(10**6)
+        seen: list[type[BaseException]] = []
+
+        def work() -> None:
+            try:
+                target(10**6)
+            except RecursionError as error:
+                seen.append(type(error))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert seen == [RecursionError]
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_code_with_other_parameters_is_refused() -> None:
+    entry = _shim.Entry(_shim.GuardProgram((), 0), code_of("def t(x): return x"))
+    with pytest.raises(RuntimeError, match="1 parameters instead of 2"):
+        compiled(add, entry)(1, 2)
