@@ -15,7 +15,7 @@ gcc -shared -fPIC -std=c11 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror 
     -I"$here" -I"$include" "$here"/*.c -o "$build/fusee/_shim$suffix" -ldl
 # CPython keeps what it interns until the end, and torch never frees its registries, so leaks are looked for by the
 # tests' own reference counts.
-export ASAN_OPTIONS="detect_leaks=0:abort_on_error=1:handle_segv=1:${ASAN_OPTIONS:-}"
+export ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:handle_segv=1:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 export FUSEE_FUZZ_ROUNDS="${FUSEE_FUZZ_ROUNDS:-20000}"
 export PYTHONMALLOC=malloc PYTHONPATH="$build"
