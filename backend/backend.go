@@ -19,6 +19,8 @@ type Options struct {
 	Emitters map[string]Emitter
 	// RoundIntermediates rounds float16 and bfloat16 values wherever eager would, instead of only where they are stored or compared.
 	RoundIntermediates bool
+	// Unfused makes every operation a kernel of its own, to compare with.
+	Unfused bool
 	// Check runs the verifiers between passes.
 	Check bool
 }

@@ -76,7 +76,39 @@ func (b *builder) node(node *graph.Node) error {
 			}
 		}
 	}
+	if b.inPlace(node) {
+		return nil
+	}
 	return b.library(node)
+}
+
+// inPlace handles formulas that are stored to the memory of an argument. They are barriers, as library calls that change memory are. An operand that
+// shares the memory must be the very same elements, which are read before they are written.
+func (b *builder) inPlace(node *graph.Node) bool {
+	if len(node.Mutates) != 1 || node.Random || len(node.Outputs) != 1 || node.Outputs[0].Relation.Kind != graph.RelationSame {
+		return false
+	}
+	key, _ := keyOf(node.Mutates[0])
+	target := b.program.values[key].tensor
+	op, ok := b.formula(node)
+	if !ok || target == nil || !sameSizes(target.meta.Sizes, node.Outputs[0].Meta.Sizes) {
+		return false
+	}
+	for _, operand := range op.operands {
+		t := operand.tensor
+		if t != nil && t.root == target.root && t.meta.String() != target.meta.String() {
+			return false
+		}
+	}
+	op.barrier = true
+	result := newTensor(outputName(node, 0), target.meta)
+	result.into = target
+	b.segment++
+	b.append(op, result)
+	target.root.uses = append(target.root.uses, op)
+	b.segment++
+	b.rename(node, 0)
+	return true
 }
 
 // alias handles operators that returned their argument: the result is another name for it.
@@ -126,26 +158,35 @@ func outputName(node *graph.Node, index int) string {
 
 // pointwise handles operators that a formula describes and loops can compute.
 func (b *builder) pointwise(node *graph.Node) bool {
+	op, ok := b.formula(node)
+	if !ok {
+		return false
+	}
+	b.append(op, newTensor(outputName(node, 0), node.Outputs[0].Meta))
+	b.program.values[valueKey{node: node}] = operand{tensor: op.outputs[0]}
+	return true
+}
+
+// formula makes an operation without outputs of a node that a formula describes.
+func (b *builder) formula(node *graph.Node) (*operation, bool) {
 	computation, ok := node.Computation(graph.State{})
 	if !ok || len(node.Outputs) != 1 || !loopable(&node.Outputs[0].Meta) || !b.emits(node.Outputs[0].Meta.Device) {
-		return false
+		return nil, false
 	}
 	result, known := machineType(computation.Result)
 	compute, supported := machineType(computation.Compute)
 	if !known || !supported || !expressible(computation.Body, computeType(compute)) {
-		return false
+		return nil, false
 	}
 	op := &operation{kind: pointwise, node: node, name: shortName(node.Target), body: computation.Body, compute: computeType(compute), result: result}
 	for index, value := range computation.Operands {
 		arg, ok := b.loopOperand(value, computation.Types[index], node.Outputs[0].Meta.Device)
 		if !ok {
-			return false
+			return nil, false
 		}
 		op.operands = append(op.operands, arg)
 	}
-	b.append(op, newTensor(outputName(node, 0), node.Outputs[0].Meta))
-	b.program.values[valueKey{node: node}] = operand{tensor: op.outputs[0]}
-	return true
+	return op, true
 }
 
 // loopOperand looks up a value that a loop on the device can read.

@@ -1,6 +1,10 @@
 package backend
 
-import "fusee/graph"
+import (
+	"slices"
+
+	"fusee/graph"
+)
 
 // group is a set of operations that become one kernel. Its index space is space; the dimensions with inner set are loops inside each outer
 // point, along which its reductions run.
@@ -50,7 +54,11 @@ func fuse(c *compilation) error {
 	f := &fusion{shapes: c.program.graph.Shapes}
 	operations := c.program.operations
 	for index := len(operations) - 1; index >= 0; index-- {
-		f.place(operations[index])
+		if c.compiler.options.Unfused {
+			f.start(operations[index])
+		} else {
+			f.place(operations[index])
+		}
 	}
 	c.groups = f.groups
 	return nil
@@ -62,16 +70,78 @@ type fusion struct {
 }
 
 func (f *fusion) place(op *operation) {
-	if op.kind != pointwise && op.kind != reduction {
+	if op.kind == library || op.barrier {
 		f.start(op)
 		return
 	}
-	for _, candidate := range f.candidates(op) {
-		if f.join(op, candidate) {
+	users := f.candidates(op)
+	for _, g := range users {
+		if m, ok := f.placement(op, g); ok && f.join(op, g, m) {
+			return
+		}
+	}
+	for _, g := range f.siblings(op) {
+		if slices.Contains(users, g) {
+			continue // it reads the result at other indices, which takes memory
+		}
+		if m, ok := f.alongside(op, g); ok && f.join(op, g, m) {
 			return
 		}
 	}
 	f.start(op)
+}
+
+// siblingReach bounds how many groups back an operation looks for one that reads the same memory.
+const siblingReach = 16
+
+// siblings lists groups that read one of the operation's operands in full, so that joining them saves reading it again.
+func (f *fusion) siblings(op *operation) []*group {
+	var result []*group
+	for index := len(f.groups) - 1; index >= max(0, len(f.groups)-siblingReach); index-- {
+		g := f.groups[index]
+		if !g.library && g.segment == op.segment && g.device == op.device() && sharesOperand(op, g) {
+			result = append(result, g)
+		}
+	}
+	return result
+}
+
+func sharesOperand(op *operation, g *group) bool {
+	for _, operand := range op.operands {
+		if operand.tensor == nil || !sameSizes(operand.tensor.meta.Sizes, op.inputSpace()) {
+			continue
+		}
+		for _, member := range g.members {
+			for _, other := range member.operands {
+				if other.tensor != nil && other.tensor.root == operand.tensor.root && sameSizes(other.tensor.meta.Sizes, operand.tensor.meta.Sizes) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// alongside places an operation in a group that does not use its result: its index space must be the group's, dimension for dimension.
+func (f *fusion) alongside(op *operation, g *group) (mapping, bool) {
+	space, inner := op.ownSpace()
+	if sameSizes(space, g.space) && (op.kind == pointwise || slices.Equal(inner, g.inner)) {
+		return identity(op.outputs[0].meta.Sizes), true
+	}
+	if op.kind != reduction || !sameSizes(op.inputSpace(), g.space) {
+		return nil, false
+	}
+	keep := len(op.outputs[0].meta.Sizes) == len(op.reduced)
+	var result mapping
+	for dimension, reduced := range op.reduced {
+		switch {
+		case reduced && keep || !reduced && isStatic(g.space[dimension], 1):
+			result = append(result, -1)
+		case !reduced:
+			result = append(result, dimension)
+		}
+	}
+	return result, true
 }
 
 // consumers lists the operations that read an operation's outputs; reads of views count as reads of their roots.
@@ -146,10 +216,9 @@ func (f *fusion) add(op *operation, g *group, m mapping) {
 	}
 }
 
-// join puts the operation into the group when every use there reads it at one and the same index, and no cycle of groups arises.
-func (f *fusion) join(op *operation, g *group) bool {
-	m, ok := f.placement(op, g)
-	if !ok || f.cyclic(op, g) {
+// join puts the operation into the group, placed by m, when no cycle of groups arises and what must be stored can be.
+func (f *fusion) join(op *operation, g *group, m mapping) bool {
+	if f.cyclic(op, g) {
 		return false
 	}
 	stored := f.mustStore(op, g)

@@ -175,8 +175,11 @@ func (k *kernelBuilder) stores(members []*operation, chosen func(*operation) boo
 		}
 		result := k.evaluate(op)
 		number := k.convert(result.number, op.result)
+		if output.into != nil {
+			output = output.into
+		}
 		at := reading(k.shapes, output, output.meta.Sizes, k.group.mappings[op], len(k.group.space))
-		access := k.access(output, op.result, loop.Write, at)
+		access := k.access(output.root, op.result, loop.Write, at)
 		k.Append(loop.Instruction{Op: loop.OpStore, Type: op.result, Args: []loop.Value{number}, Access: access})
 	}
 }
@@ -228,7 +231,10 @@ func (k *kernelBuilder) read(op *operation, index int, rounded bool) loop.Value 
 	}
 	var v value
 	if producer := k.member(operand.tensor); producer != nil {
-		v = k.rounded(k.evaluate(producer), rounded)
+		// A reduction's result is not visible in its own stage, so that it can be converted only where it is read.
+		v = k.evaluate(producer)
+		v.number = k.convert(v.number, computeType(v.stored))
+		v = k.rounded(v, rounded || k.options.RoundIntermediates && producer.kind == reduction)
 	} else {
 		v = k.load(op, operand.tensor)
 	}
@@ -267,6 +273,9 @@ func (k *kernelBuilder) access(root *tensor, typ loop.Type, mode loop.Mode, at s
 		k.Kernel.Buffers[buffer].Alignment = alignment(root, typ)
 		k.buffers[root] = buffer
 		k.result.arguments = append(k.result.arguments, root)
+	}
+	if k.Kernel.Buffers[buffer].Mode != mode {
+		k.Kernel.Buffers[buffer].Mode = loop.ReadWrite
 	}
 	access := &loop.Access{Buffer: buffer}
 	k.places = append(k.places, place{access, at})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"fusee/graph"
 )
 
 // common makes equal formulas over the same operands one operation. A library call is left alone: it may be costly to keep its result for long.
@@ -17,7 +19,7 @@ func common(c *compilation) error {
 				op.operands[index].tensor = t
 			}
 		}
-		if op.kind == library {
+		if op.kind == library || op.barrier {
 			continue
 		}
 		key := op.key()
@@ -52,8 +54,11 @@ func (op *operation) key() string {
 	return text.String()
 }
 
-// redirect replaces a tensor by an equal one in everything that reads it. Reads through views keep the copy.
+// redirect replaces a tensor by an equal one in everything that reads it, unless one of them may change later or is read through views.
 func (p *program) redirect(from, to *tensor, renamed map[*tensor]*tensor) {
+	if from.mayChange() || to.mayChange() {
+		return
+	}
 	for _, user := range from.uses {
 		for _, operand := range user.operands {
 			if operand.tensor != nil && operand.tensor.root == from && operand.tensor != from || user.kind == library {
@@ -64,6 +69,21 @@ func (p *program) redirect(from, to *tensor, renamed map[*tensor]*tensor) {
 	renamed[from] = to
 	to.uses = append(to.uses, from.uses...)
 	from.uses = nil
+}
+
+// mayChange reports whether a barrier may write to the tensor's memory, directly or by way of a library call that returns a view of it.
+func (t *tensor) mayChange() bool {
+	for _, user := range t.uses {
+		if user.barrier {
+			return true
+		}
+		for _, output := range user.node.Outputs {
+			if user.kind == library && output.Relation.Kind != graph.RelationNew {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // dead drops formulas, reductions and library calls whose results nobody needs. Barriers stay: they change memory or the random state.

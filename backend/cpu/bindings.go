@@ -8,6 +8,7 @@ import (
 
 // bindings are the functions of libllvmlite that compiling needs. Handles are opaque pointers of the library.
 type bindings struct {
+	setOption            func(program, option string)
 	initializeTarget     func() int32
 	initializeAsmPrinter func() int32
 	defaultTriple        func(**byte)
@@ -48,6 +49,7 @@ func (b *bindings) load(path string) error {
 
 func (b *bindings) symbols() map[string]any {
 	return map[string]any{
+		"SetCommandLine":             &b.setOption,
 		"InitializeNativeTarget":     &b.initializeTarget,
 		"InitializeNativeAsmPrinter": &b.initializeAsmPrinter,
 		"GetDefaultTargetTriple":     &b.defaultTriple,

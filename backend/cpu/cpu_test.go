@@ -136,3 +136,16 @@ func TestSeedExampleKernel(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkCompile(b *testing.B) {
+	target, toolchain := hostTarget(b), NewToolchain(library(b))
+	if err := toolchain.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	kernel := reluAddMul(1 << 20)
+	for b.Loop() {
+		if _, err := toolchain.Compile(Emit(kernel, target), target); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

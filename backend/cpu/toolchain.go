@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/cockroachdb/errors"
+
+	"fusee/backend/loop"
 )
 
 // Toolchain compiles LLVM IR to object files through libllvmlite. Loading the library takes tens of milliseconds, so Start does it in the
@@ -42,6 +44,7 @@ func (t *Toolchain) Start() {
 		go func() {
 			t.failure = t.load()
 			close(t.ready)
+			t.warm()
 		}()
 	})
 }
@@ -53,6 +56,21 @@ func (t *Toolchain) Wait() error {
 	return t.failure
 }
 
+// warm compiles a small kernel, so that the library's pages are in memory when the first real one comes.
+func (t *Toolchain) warm() {
+	target, ok := HostTarget()
+	if !ok || t.failure != nil {
+		return
+	}
+	b := loop.NewBuilder("warm", loop.Argument(0))
+	b.Scalar()
+	in, out := b.Buffer("in", loop.F32, loop.Read), b.Buffer("out", loop.F32, loop.Write)
+	b.Stage()
+	value := b.Load(in, loop.Static(0), loop.Static(1))
+	b.Store(b.Do(loop.OpMaximum, loop.F32, value, b.Constant(loop.F32, loop.FloatBits(0))), out, loop.Static(0), loop.Static(1))
+	_, _ = t.Compile(Emit(b.Kernel, target), target) // a failure will show again where it matters
+}
+
 func (t *Toolchain) load() error {
 	hint := "Kernels for the CPU are compiled by LLVM, which comes with the Python package llvmlite; reinstall it."
 	if t.path == "" {
@@ -61,6 +79,7 @@ func (t *Toolchain) load() error {
 	if err := t.llvm.load(t.path); err != nil {
 		return errors.WithHint(errors.Wrap(err, "loading LLVM"), hint)
 	}
+	t.llvm.setOption("", "-disable-lsr") // takes a quarter of the compile time, and addresses are in their best form as printed
 	if t.llvm.initializeTarget() != 0 || t.llvm.initializeAsmPrinter() != 0 {
 		return errors.New("LLVM has no code generator for this machine")
 	}

@@ -1,0 +1,120 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/graph"
+)
+
+// generator writes random torch-level graphs.
+type generator struct {
+	random *rand.Rand
+	graph  *graph.Graph
+	values []graph.Value
+}
+
+func (g *generator) pick() graph.Value { return g.values[g.random.IntN(len(g.values))] }
+
+// call appends a call; calls that the graph does not take (shapes that do not broadcast, types that do not fit) are skipped.
+func (g *generator) call(target string, args ...graph.Value) {
+	node, err := g.graph.Call(target, args, nil, graph.State{})
+	if err != nil {
+		return
+	}
+	for index := range node.Outputs {
+		g.values = append(g.values, node.Output(index))
+	}
+}
+
+// step appends one random call.
+func (g *generator) step() {
+	unary := []string{"torch.exp", "torch.relu", "torch.neg", "torch.sigmoid", "torch.tanh", "torch.abs", "torch.floor", "torch.isnan", "torch.sqrt"}
+	binary := []string{"torch.add", "torch.mul", "torch.sub", "torch.maximum", "torch.lt", "torch.div", "torch.ne"}
+	inPlace := []string{"Tensor.add_", "Tensor.mul_", "Tensor.copy_"}
+	meta, _ := graph.MetaOf(g.pick())
+	rank := int64(max(meta.Dim(), 1))
+	dim := g.random.Int64N(rank)
+	switch g.random.IntN(12) {
+	case 0, 1, 2:
+		g.call(unary[g.random.IntN(len(unary))], g.pick())
+	case 3, 4, 5:
+		g.call(binary[g.random.IntN(len(binary))], g.pick(), g.pick())
+	case 6:
+		g.call(binary[g.random.IntN(len(binary))], g.pick(), g.random.NormFloat64())
+	case 7:
+		g.call([]string{"torch.sum", "torch.amax", "torch.mean", "torch.argmax", "torch.var"}[g.random.IntN(5)], g.pick(), dim, g.random.IntN(2) == 0)
+	case 8:
+		g.call([]string{"torch.softmax", "torch.log_softmax", "torch.sum", "torch.any"}[g.random.IntN(4)], g.pick(), dim)
+	case 9:
+		g.call([]string{"torch.t", "Tensor.contiguous", "torch.clone"}[g.random.IntN(3)], g.pick())
+	case 10:
+		g.call([]string{"torch.unsqueeze", "torch.squeeze"}[g.random.IntN(2)], g.pick(), dim)
+		g.call("torch.narrow", g.pick(), dim, int64(0), int64(1+g.random.IntN(3)))
+	case 11:
+		g.call(inPlace[g.random.IntN(len(inPlace))], g.pick(), g.pick())
+	}
+}
+
+// randomGraph makes a graph of the given number of calls whose inputs share a few shapes and types.
+func randomGraph(seed uint64, calls int) *graph.Graph {
+	g := &generator{random: rand.New(rand.NewPCG(seed, 1)), graph: graph.NewGraph(fmt.Sprintf("random%d", seed))}
+	shapes := [][]int64{{3, 5}, {5}, {3, 1}, {5, 3}, {}, {2, 3, 5}, {0, 5}}
+	types := []graph.DType{graph.Float32, graph.Float32, graph.BFloat16, graph.Int64, graph.Bool, graph.Float64}
+	for number := range 4 {
+		meta := tensorMeta(types[g.random.IntN(len(types))], shapes[g.random.IntN(len(shapes))]...)
+		g.values = append(g.values, g.graph.AddTensor(fmt.Sprintf("x%d", number), meta))
+	}
+	for range calls {
+		g.step()
+	}
+	for range 3 {
+		g.graph.Outputs = append(g.graph.Outputs, g.pick())
+	}
+	g.graph.Outputs = append(g.graph.Outputs, g.values[len(g.values)-1])
+	return g.graph
+}
+
+// checkFusion compares fused with unfused execution of a random graph and reports whether it could run.
+func checkFusion(t *testing.T, seed uint64, calls int) bool {
+	t.Helper()
+	g := randomGraph(seed, calls)
+	inputs, err := RandomInputs(g, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comparison, err := CompareFused(context.Background(), g, inputs)
+	if errors.Is(err, ErrNotRunnable) {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("seed %d: %+v\n%s", seed, err, g)
+	}
+	if comparison.Largest != 0 {
+		t.Errorf("seed %d: fused and unfused differ by %g\n%s", seed, comparison.Largest, g)
+	}
+	return true
+}
+
+func TestFusedEqualsUnfusedOnRandomGraphs(t *testing.T) {
+	const graphs = 60
+	ran := 0
+	for seed := range uint64(graphs) {
+		if checkFusion(t, seed, 3+int(seed)%12) {
+			ran++
+		}
+	}
+	if ran < graphs/2 {
+		t.Errorf("only %d of %d graphs could run", ran, graphs)
+	}
+}
+
+func FuzzFusedEqualsUnfused(f *testing.F) {
+	f.Add(uint64(1), byte(8))
+	f.Add(uint64(2), byte(20))
+	f.Fuzz(func(t *testing.T, seed uint64, calls byte) { checkFusion(t, seed, int(calls)%32) })
+}
