@@ -78,7 +78,15 @@ POINTWISE: dict[str, Function] = {
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", POINTWISE)
 def test_cuda_pointwise(name: str, dtype: torch.dtype) -> None:
-    check(POINTWISE[name], random(33, 130, dtype=dtype))
+    function, x = POINTWISE[name], random(33, 130, dtype=dtype)
+    if dtype in (torch.float32, torch.float64):
+        check(function, x)
+        return
+    # A fused kernel rounds once at its end, where eager rounds after each operation.
+    actual, expected = fusee.compile(function)(x), function(x.float())
+    assert actual.dtype == function(x).dtype
+    allowed = 2 * torch.finfo(dtype).eps
+    torch.testing.assert_close(actual.to(expected.dtype), expected, rtol=allowed, atol=allowed)
 
 
 LAYOUTS: dict[str, Function] = {
