@@ -48,7 +48,8 @@ if [ -e .gpu/trials.tar.xz ]; then
 fi
 
 stage 'compiled functions'
-timeout "$(left)" "$PY311" -m pytest -p no:cacheprovider -q --tb=short tests/cuda/test_cuda_compiled.py --junitxml="$out/compiled.xml" \
+timeout "$(left)" "$PY311" -m pytest -p no:cacheprovider -q --tb=short -k cuda --deselect tests/cuda/test_cuda_kernels.py \
+    tests/cuda tests/shim --junitxml="$out/compiled.xml" \
     > "$out/compiled.txt" 2>&1
 tail -3 "$out/compiled.txt"
 
