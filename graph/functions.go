@@ -10,8 +10,8 @@ type function func(*caller) (Value, error)
 
 // namespaces are the prefixes under which torch's generated bindings put functions of the same name.
 var namespaces = []string{
-	"torch._C._nn.", "torch._C._special.", "torch._C._linalg.", "torch._C._VariableFunctions.", "torch._VF.", "torch.special.",
-	"torch.functional.", "torch.linalg.", "Tensor.", "torch.",
+	"torch._C._nn.", "torch._C._special.", "torch._C._linalg.", "torch._C._VariableFunctions.", "torch._VF.",
+	"torch.functional.", "Tensor.", "torch.",
 }
 
 // functionAliases maps names that torch defines as other names of the same operator. In-place variants follow from them.
@@ -26,10 +26,8 @@ var functionAliases = map[string]string{
 	"special_erfinv": "erfinv", "special_i0": "i0", "special_logit": "logit", "special_xlogy": "xlogy",
 	"special_logsumexp": "logsumexp", "special_polygamma": "polygamma", "special_multigammaln": "mvlgamma",
 	"special_gammainc": "igamma", "special_gammaincc": "igammac", "special_softmax": "softmax",
-	"special_log_softmax": "log_softmax", "vector_norm": "linalg_vector_norm", "ger": "outer",
-	"erf": "erf", "expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma", "entr": "special_entr", "erfcx": "special_erfcx",
-	"i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e", "ndtri": "special_ndtri", "log_ndtr": "special_log_ndtr",
-	"xlog1py": "special_xlog1py", "zeta": "special_zeta", "broadcast_to": "expand", "__invert__": "bitwise_not",
+	"special_log_softmax": "log_softmax", "ger": "outer",
+	"broadcast_to": "expand", "__invert__": "bitwise_not",
 	"__neg__": "neg", "__abs__": "abs", "__matmul__": "matmul",
 }
 

@@ -161,16 +161,11 @@ func setItem(c *caller) (Value, error) {
 // putNumber makes a 0-d tensor of the number first, as torch's assignment does.
 func (c *caller) putNumber(x *indexer, value Value) error {
 	target := meta(x.current)
-	op, _ := LookUp("aten.scalar_tensor.default")
-	values, err := op.Bind([]Value{value}, []Keyword{{"dtype", target.DType}, {"device", target.Device}})
-	if err != nil {
-		return unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
+	tensor, err := c.scalarTensor(value, target.DType, target.Device)
 	if err != nil {
 		return err
 	}
-	_, err = c.call("aten.index_put_.default", x.current, List{Items: x.tensors}, node.Result)
+	_, err = c.call("aten.index_put_.default", x.current, List{Items: x.tensors}, tensor)
 	return err
 }
 

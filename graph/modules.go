@@ -1,32 +1,156 @@
 package graph
 
-// moduleFunctions covers Python functions of torch.nn.functional and torch that only check and forward, for hosts that keep them
-// whole, and builtins whose Python signature has defaults the operator lacks.
-func moduleFunctions() map[string]function {
-	return map[string]function{
-		"torch.nn.functional.relu":          functionalActivation("relu", "inplace"),
-		"torch.nn.functional.silu":          functionalActivation("silu", "inplace"),
-		"torch.nn.functional.mish":          functionalActivation("mish", "inplace"),
-		"torch.nn.functional.relu6":         functionalActivation("relu6", "inplace"),
-		"torch.nn.functional.selu":          functionalActivation("selu", "inplace"),
-		"torch.nn.functional.hardsigmoid":   functionalActivation("hardsigmoid", "inplace"),
-		"torch.nn.functional.hardswish":     functionalActivation("hardswish", "inplace"),
-		"torch.nn.functional.elu":           functionalActivation("elu", "alpha", "inplace"),
-		"torch.nn.functional.leaky_relu":    functionalActivation("leaky_relu", "negative_slope", "inplace"),
-		"torch.nn.functional.hardtanh":      functionalActivation("hardtanh", "min_val", "max_val", "inplace"),
-		"torch.nn.functional.softmax":       functionalSoftmax("aten.softmax.int"),
-		"torch.nn.functional.log_softmax":   functionalSoftmax("aten.log_softmax.int"),
-		"torch.nn.functional.sigmoid":       functionalActivation("sigmoid"),
-		"torch.nn.functional.tanh":          functionalActivation("tanh"),
-		"torch.nn.functional.layer_norm":    layerNorm,
-		"torch.nn.functional.dropout":       functionalDropout,
-		"torch.nn.functional.embedding":     functionalEmbedding,
-		"torch.nn.functional.cross_entropy": functionalCrossEntropy,
-		"torch.nn.functional.mse_loss":      functionalMSELoss,
-		"pad":                               pad,
-		"tensor":                            tensorOfNumber,
-		"isreal":                            refuse,
+import (
+	"strconv"
+	"strings"
+)
+
+// forwarding is a Python function that checks its arguments and calls one operator: its parameters with their Python defaults,
+// and the operator's positional arguments in terms of them. Parameters the operator does not get must have their defaults. A
+// parameter named reduction is a word in Python and a number in the operator.
+type forwarding struct {
+	function, parameters, target, arguments string
+}
+
+func forwardingTable() []forwarding {
+	const averaging = " size_average=None reduce=None reduction='mean'"
+	return []forwarding{
+		{"softmax", "input dim=None _stacklevel=3 dtype=None", "aten.softmax.int", "input dim dtype"},
+		{"log_softmax", "input dim=None _stacklevel=3 dtype=None", "aten.log_softmax.int", "input dim dtype"},
+		{"layer_norm", "input normalized_shape weight=None bias=None eps=1e-05", "aten.layer_norm.default", "input normalized_shape weight bias eps"},
+		{"group_norm", "input num_groups weight=None bias=None eps=1e-05", "aten.group_norm.default", "input num_groups weight bias eps"},
+		{"rms_norm", "input normalized_shape weight=None eps=None", "aten.rms_norm.default", "input normalized_shape weight eps"},
+		{"batch_norm", "input running_mean running_var weight=None bias=None training=False momentum=0.1 eps=1e-05", "aten.batch_norm.default", "input weight bias running_mean running_var training momentum eps True"},
+		{"cross_entropy", "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean' label_smoothing=0.0", "aten.cross_entropy_loss.default", "input target weight reduction ignore_index label_smoothing"},
+		{"nll_loss", "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean'", "aten.nll_loss_nd.default", "input target weight reduction ignore_index"},
+		{"mse_loss", "input target" + averaging + " weight=None", "aten.mse_loss.default", "input target reduction"},
+		{"l1_loss", "input target" + averaging + " weight=None", "aten.l1_loss.default", "input target reduction"},
+		{"smooth_l1_loss", "input target" + averaging + " beta=1.0", "aten.smooth_l1_loss.default", "input target reduction beta"},
+		{"huber_loss", "input target reduction='mean' delta=1.0 weight=None", "aten.huber_loss.default", "input target reduction delta"},
+		{"soft_margin_loss", "input target" + averaging, "aten.soft_margin_loss.default", "input target reduction"},
+		{"binary_cross_entropy", "input target weight=None" + averaging, "aten.binary_cross_entropy.default", "input target weight reduction"},
+		{"binary_cross_entropy_with_logits", "input target weight=None" + averaging + " pos_weight=None", "aten.binary_cross_entropy_with_logits.default", "input target weight pos_weight reduction"},
+		{"max_pool2d", "input kernel_size stride=None padding=0 dilation=1 ceil_mode=False return_indices=False", "aten.max_pool2d.default", "input kernel_size stride padding dilation ceil_mode"},
+		{"adaptive_avg_pool2d", "input output_size", "aten.adaptive_avg_pool2d.default", "input output_size"},
+		{"glu", "input dim=-1", "aten.glu.default", "input dim"},
+		{"sigmoid", "input", "aten.sigmoid.default", "input"},
+		{"tanh", "input", "aten.tanh.default", "input"},
 	}
+}
+
+func (f forwarding) call(c *caller) (Value, error) {
+	bound, err := c.bindDefaults(f.parameters)
+	if err != nil {
+		return nil, err
+	}
+	used := strings.Fields(f.arguments)
+	if !c.unusedAbsent(f.parameters, bound, used) {
+		return nil, unknown(c.target + " with an argument the operator does not take")
+	}
+	op, ok := LookUp(f.target)
+	if !ok {
+		return nil, unknown(f.target)
+	}
+	args := make([]Value, len(used))
+	for i, name := range used {
+		v, known := bound[name]
+		switch {
+		case !known:
+			v = literal(name)
+		case name == "reduction":
+			if v, ok = reductionNumber(v); !ok {
+				return nil, unknown("reduction")
+			}
+		case v == nil && !op.Schema.Parameters[i].Optional:
+			v = op.Schema.Parameters[i].Default
+		}
+		args[i] = v
+	}
+	return c.call(f.target, args...)
+}
+
+// bindDefaults binds the call to a parameter list such as "input dim=-1 dtype=None" and fills in the defaults.
+func (c *caller) bindDefaults(parameters string) (map[string]Value, error) {
+	var names []string
+	for _, p := range strings.Fields(parameters) {
+		name, _, _ := strings.Cut(p, "=")
+		names = append(names, name)
+	}
+	bound, err := c.arguments(names...)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range strings.Fields(parameters) {
+		name, text, hasDefault := strings.Cut(p, "=")
+		if _, given := bound[name]; given {
+			continue
+		}
+		if !hasDefault {
+			return nil, unknown(c.target + " lacks " + name)
+		}
+		bound[name] = literal(text)
+	}
+	return bound, nil
+}
+
+func (c *caller) unusedAbsent(parameters string, bound map[string]Value, used []string) bool {
+	for _, p := range strings.Fields(parameters) {
+		name, text, _ := strings.Cut(p, "=")
+		isUsed := false
+		for _, u := range used {
+			isUsed = isUsed || u == name
+		}
+		if !isUsed && FormatValue(bound[name]) != FormatValue(literal(text)) {
+			return false
+		}
+	}
+	return true
+}
+
+// literal reads None, True, False, a number or a quoted word.
+func literal(text string) Value {
+	switch text {
+	case "None":
+		return nil
+	case "True", "False":
+		return text == "True"
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		return f
+	}
+	return strings.Trim(text, "'")
+}
+
+// reductionNumber is the enumeration behind the word.
+func reductionNumber(v Value) (Value, bool) {
+	word, _ := v.(string)
+	number, ok := map[string]int64{"none": 0, "mean": 1, "sum": 2}[word]
+	return number, ok
+}
+
+// moduleFunctions covers Python functions of torch.nn.functional and torch, which hosts keep whole, and builtins whose Python
+// signature has more than the operator's.
+func moduleFunctions() map[string]function {
+	const prefix = "torch.nn.functional."
+	table := map[string]function{
+		prefix + "dropout": functionalDropout, prefix + "embedding": functionalEmbedding, prefix + "pad": pad, prefix + "normalize": normalize,
+		prefix + "softsign": softsign, prefix + "tanhshrink": tanhshrink, prefix + "softmin": softmin,
+		"pad": pad, "tensor": tensorOfNumber, "isreal": refuse, "norm": norm, "meshgrid": meshgrid,
+		"hstack": stackAlong(1), "vstack": stackAlong(0), "row_stack": stackAlong(0), "fliplr": flipAlong(1), "flipud": flipAlong(0), "tile": tile,
+	}
+	for _, f := range forwardingTable() {
+		table[prefix+f.function] = f.call
+	}
+	for name, parameters := range map[string]string{
+		"relu": "", "silu": "", "mish": "", "relu6": "", "selu": "", "hardsigmoid": "", "hardswish": "", "elu": "alpha ", "celu": "alpha ",
+		"leaky_relu": "negative_slope ", "hardtanh": "min_val max_val ", "threshold": "threshold value ",
+	} {
+		table[prefix+name] = functionalActivation(name, strings.Fields(parameters+"inplace")...)
+	}
+	return table
 }
 
 // functionalActivation forwards to the operator, in place when the last parameter asks for it.
@@ -56,51 +180,20 @@ func functionalActivation(name string, parameters ...string) function {
 	}
 }
 
-// functionalSoftmax needs an explicit dim: the implicit one warns.
-func functionalSoftmax(target string) function {
-	return func(c *caller) (Value, error) {
-		bound, err := c.arguments("input", "dim", "_stacklevel", "dtype")
-		if err != nil || bound["dim"] == nil {
-			return nil, unknown("softmax without dim")
-		}
-		return c.call(target, bound["input"], bound["dim"], bound["dtype"])
-	}
-}
-
-func layerNorm(c *caller) (Value, error) {
-	bound, err := c.arguments("input", "normalized_shape", "weight", "bias", "eps")
-	if err != nil {
-		return nil, err
-	}
-	eps, given := bound["eps"]
-	if !given {
-		eps = 1e-5
-	}
-	return c.call("aten.layer_norm.default", bound["input"], bound["normalized_shape"], bound["weight"], bound["bias"], eps)
-}
-
 func functionalDropout(c *caller) (Value, error) {
-	bound, err := c.arguments("input", "p", "training", "inplace")
+	bound, err := c.bindDefaults("input p=0.5 training=True inplace=False")
 	if err != nil {
 		return nil, err
-	}
-	p, given := bound["p"]
-	if !given {
-		p = 0.5
-	}
-	training, given := bound["training"]
-	if !given {
-		training = true
 	}
 	target := "aten.dropout.default"
 	if bound["inplace"] == true {
 		target = "aten.dropout_.default"
 	}
-	return c.call(target, bound["input"], p, training)
+	return c.call(target, bound["input"], bound["p"], bound["training"])
 }
 
 func functionalEmbedding(c *caller) (Value, error) {
-	bound, err := c.arguments("input", "weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+	bound, err := c.bindDefaults("input weight padding_idx=None max_norm=None norm_type=2.0 scale_grad_by_freq=False sparse=False")
 	if err != nil || bound["max_norm"] != nil {
 		return nil, unknown("embedding that renormalises")
 	}
@@ -115,60 +208,102 @@ func functionalEmbedding(c *caller) (Value, error) {
 			padding = sizeValue(c.graph.Shapes.Add(Static(n), rows.Sizes[0]))
 		}
 	}
-	return c.call("aten.embedding.default", bound["weight"], bound["input"], padding, bound["scale_grad_by_freq"] == true, bound["sparse"] == true)
+	return c.call("aten.embedding.default", bound["weight"], bound["input"], padding, bound["scale_grad_by_freq"], bound["sparse"])
 }
 
-// reductionNumber is the enumeration behind the word.
-func reductionNumber(v Value, given bool) (int64, bool) {
-	if !given {
-		return 1, true
-	}
-	word, _ := v.(string)
-	number, ok := map[string]int64{"none": 0, "mean": 1, "sum": 2}[word]
-	return number, ok
+// chain calls operators one after the other, each on the result of the one before; it stops at the first error.
+type chain struct {
+	caller *caller
+	value  Value
+	err    error
 }
 
-func functionalCrossEntropy(c *caller) (Value, error) {
-	bound, err := c.arguments("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing")
-	if err != nil || bound["size_average"] != nil || bound["reduce"] != nil {
-		return nil, unknown("cross_entropy arguments")
+func (s *chain) then(target string, more ...Value) *chain {
+	if s.err == nil {
+		s.value, s.err = s.caller.call(target, append([]Value{s.value}, more...)...)
 	}
-	word, given := bound["reduction"]
-	reduction, ok := reductionNumber(word, given)
-	if !ok {
-		return nil, unknown("cross_entropy reduction")
-	}
-	ignored, given := bound["ignore_index"]
-	if !given {
-		ignored = int64(-100)
-	}
-	smoothing, given := bound["label_smoothing"]
-	if !given {
-		smoothing = 0.0
-	}
-	return c.call("aten.cross_entropy_loss.default", bound["input"], bound["target"], bound["weight"], reduction, ignored, smoothing)
+	return s
 }
 
-func functionalMSELoss(c *caller) (Value, error) {
-	bound, err := c.arguments("input", "target", "size_average", "reduce", "reduction")
-	if err != nil || bound["size_average"] != nil || bound["reduce"] != nil {
-		return nil, unknown("mse_loss arguments")
+// normalize is input / max(norm, eps).
+func normalize(c *caller) (Value, error) {
+	bound, err := c.bindDefaults("input p=2.0 dim=1 eps=1e-12 out=None")
+	if err != nil || bound["out"] != nil || meta(bound["input"]).DType == NoDType {
+		return nil, unknown("normalize arguments")
 	}
-	word, given := bound["reduction"]
-	reduction, ok := reductionNumber(word, given)
-	if !ok {
-		return nil, unknown("mse_loss reduction")
+	input := bound["input"]
+	s := &chain{caller: c, value: input}
+	s.then("aten.linalg_vector_norm.default", bound["p"], bound["dim"], true).then("aten.clamp_min.default", bound["eps"])
+	s.then("aten.expand.default", sizeValues(meta(input).Sizes))
+	if s.err != nil {
+		return nil, s.err
 	}
-	return c.call("aten.mse_loss.default", bound["input"], bound["target"], reduction)
+	return c.call("aten.div.Tensor", input, s.value)
+}
+
+// softsign is input / (|input| + 1).
+func softsign(c *caller) (Value, error) {
+	v, _, err := c.one()
+	if err != nil {
+		return nil, err
+	}
+	s := (&chain{caller: c, value: v}).then("aten.abs.default").then("aten.add.Tensor", int64(1))
+	if s.err != nil {
+		return nil, s.err
+	}
+	return c.call("aten.div.Tensor", v, s.value)
+}
+
+// tanhshrink is input − tanh(input).
+func tanhshrink(c *caller) (Value, error) {
+	v, _, err := c.one()
+	if err != nil {
+		return nil, err
+	}
+	tanh, err := c.call("aten.tanh.default", v)
+	if err != nil {
+		return nil, err
+	}
+	return c.call("aten.sub.Tensor", v, tanh)
+}
+
+// softmin is the softmax of −input.
+func softmin(c *caller) (Value, error) {
+	bound, err := c.bindDefaults("input dim=None _stacklevel=3 dtype=None")
+	if err != nil || bound["dim"] == nil {
+		return nil, unknown("softmin without dim")
+	}
+	s := (&chain{caller: c, value: bound["input"]}).then("aten.neg.default").then("aten.softmax.int", bound["dim"], bound["dtype"])
+	return s.value, s.err
+}
+
+// norm is torch.norm: the vector norm unless the nuclear one is asked for.
+func norm(c *caller) (Value, error) {
+	bound, err := c.bindDefaults("input p='fro' dim=None keepdim=False out=None dtype=None")
+	if err != nil || bound["out"] != nil {
+		return nil, unknown("norm arguments")
+	}
+	order := bound["p"]
+	if order == nil || order == "fro" {
+		order = int64(2)
+	}
+	s := &chain{caller: c, value: bound["input"]}
+	op, _ := LookUp("aten.linalg_vector_norm.default")
+	values, err := op.Bind([]Value{s.value, order, bound["dim"], bound["keepdim"]}, []Keyword{{"dtype", bound["dtype"]}})
+	if err != nil {
+		return nil, unknown(err.Error())
+	}
+	node, err := c.emit(op, values)
+	if err != nil {
+		return nil, err
+	}
+	return node.Result, nil
 }
 
 // pad covers constant padding.
 func pad(c *caller) (Value, error) {
-	bound, err := c.arguments("input", "pad", "mode", "value")
-	if err != nil {
-		return nil, err
-	}
-	if mode, given := bound["mode"]; given && mode != "constant" {
+	bound, err := c.bindDefaults("input pad mode='constant' value=None")
+	if err != nil || bound["mode"] != "constant" {
 		return nil, unknown("pad mode")
 	}
 	value := bound["value"]
@@ -180,8 +315,8 @@ func pad(c *caller) (Value, error) {
 
 // tensorOfNumber is torch.tensor of one Python number.
 func tensorOfNumber(c *caller) (Value, error) {
-	bound, err := c.arguments("data", "dtype", "device", "requires_grad")
-	if err != nil || bound["requires_grad"] != nil && bound["requires_grad"] != false {
+	bound, err := c.bindDefaults("data dtype=None device=None requires_grad=False")
+	if err != nil || bound["requires_grad"] != false {
 		return nil, unknown("tensor arguments")
 	}
 	d, ok := numberType(bound["data"])
@@ -198,8 +333,13 @@ func tensorOfNumber(c *caller) (Value, error) {
 	case d.IsComplex():
 		d = complexOf(c.state.defaultDType())
 	}
+	return c.scalarTensor(bound["data"], d, bound["device"])
+}
+
+// scalarTensor makes a 0-d tensor of a number.
+func (c *caller) scalarTensor(number Value, d DType, device Value) (Value, error) {
 	op, _ := LookUp("aten.scalar_tensor.default")
-	values, err := op.Bind([]Value{bound["data"]}, []Keyword{{"dtype", d}, {"device", bound["device"]}})
+	values, err := op.Bind([]Value{number}, []Keyword{{"dtype", d}, {"device", device}})
 	if err != nil {
 		return nil, unknown(err.Error())
 	}
@@ -208,4 +348,113 @@ func tensorOfNumber(c *caller) (Value, error) {
 		return nil, err
 	}
 	return node.Result, nil
+}
+
+// tensorList reads a list of tensors, given as one list or as the arguments themselves.
+func (c *caller) tensorList() ([]Value, bool) {
+	items := c.args
+	if len(items) == 1 {
+		if list, ok := items[0].(List); ok {
+			items = list.Items
+		}
+	}
+	for _, v := range items {
+		if _, ok := MetaOf(v); !ok {
+			return nil, false
+		}
+	}
+	return items, len(items) > 0
+}
+
+// meshgrid with indexing="ij": each vector as a view along its own dimension, expanded.
+func meshgrid(c *caller) (Value, error) {
+	for _, k := range c.keywords {
+		if k.Name != "indexing" || k.Value != "ij" {
+			return nil, unknown("meshgrid indexing")
+		}
+	}
+	vectors, ok := c.tensorList()
+	shape := make([]Size, len(vectors))
+	for i, v := range vectors {
+		if m := meta(v); ok && m.Dim() == 1 && m.DType == meta(vectors[0]).DType {
+			shape[i] = m.Sizes[0]
+		} else {
+			ok = false
+		}
+	}
+	if !ok || len(c.keywords) == 0 {
+		return nil, unknown("meshgrid arguments")
+	}
+	grids := make([]Value, len(vectors))
+	for i, v := range vectors {
+		along := make([]Value, len(vectors))
+		for d := range along {
+			along[d] = int64(1)
+		}
+		along[i] = sizeValue(shape[i])
+		s := (&chain{caller: c, value: v}).then("aten.view.default", List{Items: along}).then("aten.expand.default", sizeValues(shape))
+		if s.err != nil {
+			return nil, s.err
+		}
+		grids[i] = s.value
+	}
+	return List{Items: grids, Tuple: true}, nil
+}
+
+// stackAlong is hstack (dim 1) and vstack (dim 0) of tensors with at least one dimension.
+func stackAlong(dim int64) function {
+	return func(c *caller) (Value, error) {
+		tensors, ok := c.tensorList()
+		if _, isList := c.firstArgument().(List); !ok || !isList || len(c.keywords) > 0 {
+			return nil, unknown(c.target + " arguments")
+		}
+		vectors := meta(tensors[0]).Dim() == 1
+		parts := make([]Value, len(tensors))
+		for i, v := range tensors {
+			parts[i] = v
+			if meta(v).Dim() == 0 || vectors != (meta(v).Dim() == 1) {
+				return nil, unknown(c.target + " of 0-d tensors or different dimensions")
+			}
+			if vectors && dim == 0 {
+				var err error
+				if parts[i], err = c.call("aten.unsqueeze.default", v, int64(0)); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if vectors {
+			return c.call("aten.cat.default", List{Items: parts}, int64(0))
+		}
+		return c.call("aten.cat.default", List{Items: parts}, dim)
+	}
+}
+
+func (c *caller) firstArgument() Value {
+	if len(c.args) == 0 {
+		return nil
+	}
+	return c.args[0]
+}
+
+// flipAlong is fliplr and flipud.
+func flipAlong(dim int64) function {
+	return func(c *caller) (Value, error) {
+		v, m, err := c.one()
+		if err != nil || int64(m.Dim()) <= dim {
+			return nil, unknown(c.target + " arguments")
+		}
+		return c.call("aten.flip.default", v, List{Items: []Value{dim}})
+	}
+}
+
+// tile is repeat with missing leading repeats taken as 1.
+func tile(c *caller) (Value, error) {
+	v, repeats, err := c.sizesAfterSelf("dims")
+	if err != nil {
+		return nil, err
+	}
+	for len(repeats) < meta(v).Dim() {
+		repeats = append([]Size{Static(1)}, repeats...)
+	}
+	return c.call("aten.repeat.default", v, sizeValues(repeats))
 }

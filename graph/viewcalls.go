@@ -3,7 +3,7 @@ package graph
 // viewFunctions covers functions that are views or copies depending on strides, and shorthand for views.
 func viewFunctions() map[string]function {
 	return map[string]function{
-		"reshape": reshape, "flatten": flatten, "ravel": ravel, "split": split, "view": viewMethod, "squeeze": squeeze,
+		"reshape": reshape, "flatten": flatten, "ravel": ravel, "split": split, "view": viewMethod,
 		"broadcast_tensors": broadcastTensors, "atleast_1d": refuse, "unflatten": unflattenMethod,
 	}
 }
@@ -129,24 +129,25 @@ func ravel(c *caller) (Value, error) {
 	return c.call("aten.view.default", v, sizeValues([]Size{c.graph.Shapes.Product(m.Sizes)}))
 }
 
-// split takes one size or a list of sizes.
+// split takes one size or a list of sizes; torch.split and Tensor.split name their parameters differently.
 func split(c *caller) (Value, error) {
-	bound, err := c.arguments(map[bool][]string{true: {"tensor", "split_size_or_sections", "dim"}, false: {"self", "split_size", "dim"}}[c.target == "torch.functional.split"]...)
+	names := []string{"self", "split_size", "dim"}
+	if c.target == "torch.split" || c.target == "torch.functional.split" {
+		names = []string{"tensor", "split_size_or_sections", "dim"}
+	}
+	bound, err := c.arguments(names...)
 	if err != nil {
 		return nil, err
 	}
-	tensor, size := bound["self"], bound["split_size"]
-	if tensor == nil {
-		tensor, size = bound["tensor"], bound["split_size_or_sections"]
-	}
-	dim := bound["dim"]
-	if dim == nil {
+	dim, given := bound["dim"]
+	if !given {
 		dim = int64(0)
 	}
-	if _, isList := size.(List); isList {
-		return c.call("aten.split_with_sizes.default", tensor, size, dim)
+	target := "aten.split.Tensor"
+	if _, isList := bound[names[1]].(List); isList {
+		target = "aten.split_with_sizes.default"
 	}
-	return c.call("aten.split.Tensor", tensor, size, dim)
+	return c.call(target, bound[names[0]], bound[names[1]], dim)
 }
 
 // squeeze is an operator with three overloads; an empty list of dimensions is a view of everything.

@@ -270,6 +270,65 @@ def record_networks(r: Recorder, full: bool) -> None:
     r.call("torch.nn.functional.layer_norm", T("float32", (2, 3)), (3,))
 
 
+def record_functional(r: Recorder, full: bool) -> None:
+    """Python functions of torch.nn.functional and torch."""
+    f = "torch.nn.functional"
+    for x in (T("float32", (4, 6)), T("float32", (4, 6), (1, 4)), T("float32", (4, 6), grad=True), T("int64", (4, 6))):
+        for name in ("softsign", "tanhshrink", "sigmoid", "tanh", "celu", "mish", "glu", "normalize", "selu"):
+            r.call(f"{f}.{name}", x)
+        for p, dim in itertools.product((2.0, 1, math.inf), (1, 0, -1, (0, 1))):
+            r.call(f"{f}.normalize", x, p=p, dim=dim)
+        r.call(f"{f}.threshold", x, 0.5, 2.0)
+        r.call(f"{f}.softmin", x, dim=1)
+        r.call(f"{f}.softmax", x, 1, dtype=torch.float64)
+        r.call(f"{f}.rms_norm", x, (6,), eps=1e-6)
+        r.call(f"{f}.group_norm", x, 2, eps=1e-3)
+        r.call(f"{f}.pad", x, (1, 1))
+        r.call(f"{f}.pad", x, (1, 1), value=2.0)
+        r.call(f"{f}.pad", x, (1, 1), mode="reflect")
+        for training in (True, False):
+            r.call(f"{f}.batch_norm", x, T("float32", (6,)), T("float32", (6,)), training=training)
+            r.call(f"{f}.batch_norm", x, None, None, T("float32", (6,)), training=training)
+        for word in ("none", "mean", "sum", "batchmean"):
+            for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div"):
+                r.call(f"{f}.{name}", x, T("float32", (4, 6)), reduction=word)
+            r.call(f"{f}.binary_cross_entropy", x, T("float32", (4, 6)), reduction=word)
+            r.call(f"{f}.binary_cross_entropy_with_logits", x, T("float32", (4, 6)), reduction=word)
+            r.call(f"{f}.nll_loss", x, T("int64", (4,)), reduction=word)
+            r.call(f"{f}.cross_entropy", x, T("int64", (4,)), ignore_index=2, reduction=word)
+        for p in ("fro", None, 1, 2.0, math.inf, "nuc"):
+            r.call("torch.norm", x, p)
+            r.call("torch.norm", x, p, 0)
+            r.call("Tensor.norm", x, p, (0, 1), True)
+            r.call("torch.norm", x, p, dtype=torch.float64)
+        for name in ("hstack", "vstack"):
+            r.call(f"torch.{name}", [x, x])
+        for name in ("fliplr", "flipud"):
+            r.call(f"torch.{name}", x)
+        r.call("torch.tile", x, (2,))
+        r.call("Tensor.tile", x, 2, 1, 1)
+        r.call("torch.split", x, 2)
+        r.call("torch.split", x, [1, 3], 0)
+        r.call("torch.split", x, split_size_or_sections=3, dim=1)
+    for images in (T("float32", (2, 3, 6, 6)), channels_last("float32", (2, 3, 6, 6)), T("float32", (3, 6, 6))):
+        r.call(f"{f}.max_pool2d", images, 2)
+        r.call(f"{f}.max_pool2d", images, (3, 2), stride=2, padding=1)
+        r.call(f"{f}.max_pool2d", images, 2, return_indices=True)
+        r.call(f"{f}.adaptive_avg_pool2d", images, 1)
+        r.call(f"{f}.adaptive_avg_pool2d", images, (None, 2))
+        r.call(f"{f}.batch_norm", images, T("float32", (3,)), T("float32", (3,)), training=True)
+    for vectors in (
+        [T("float32", (3,)), T("float32", (2,))],
+        [T("int64", (3,))],
+        [T("float32", (3,)), T("int64", (2,))],
+    ):
+        r.call("torch.hstack", vectors)
+        r.call("torch.vstack", vectors)
+        r.call("torch.meshgrid", vectors, indexing="ij")
+        r.call("torch.meshgrid", *vectors, indexing="ij")
+        r.call("torch.meshgrid", vectors, indexing="xy")
+
+
 def record_shapes(r: Recorder, full: bool) -> None:
     """Functions that move elements by position or index."""
     tensors = layouts("float32")

@@ -37,6 +37,7 @@ RECORDS = (
     library.record_matrices,
     library.record_convolutions,
     library.record_networks,
+    library.record_functional,
     library.record_shapes,
     library.record_shape_types,
     cases.record_random_views,
