@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
@@ -174,13 +175,22 @@ def mark_dynamic(
     tensor: Any, index: int | tuple[int, ...] | list[int], *, min: int | None = None, max: int | None = None
 ) -> None:
     """Treat a dimension's size as symbolic from the first compile on; kept on the tensor as torch does."""
-    import torch._dynamo
+    if min is not None or max is not None or "torch._dynamo" in sys.modules:
+        import torch._dynamo
 
-    torch._dynamo.mark_dynamic(tensor, index, min=min, max=max)
+        torch._dynamo.mark_dynamic(tensor, index, min=min, max=max)
+        return
+    if not hasattr(tensor, "_dynamo_dynamic_range"):
+        tensor._dynamo_dynamic_range = set()
+    _mark(tensor, "_dynamo_dynamic_indices", index)
 
 
 def mark_static(tensor: Any, index: Any = None) -> None:
     """Treat a dimension's size (all, without an index) as a constant of each entry."""
-    import torch._dynamo
+    _mark(tensor, "_dynamo_static_indices", range(tensor.dim()) if index is None else index)
 
-    torch._dynamo.mark_static(tensor, index)
+
+def _mark(tensor: Any, name: str, index: Any) -> None:
+    """Add dimensions to a set on the tensor, under the name that torch uses."""
+    marked = tensor.__dict__.setdefault(name, set())
+    marked.update([index] if isinstance(index, int) else index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 from typing import Any
 
 from .host import reports
@@ -110,9 +111,18 @@ def _breaks(report: dict[str, Any]) -> str:
 def _guards(report: dict[str, Any]) -> str:
     lines = []
     for number, guard in enumerate(report.get("guards") or ()):
-        place = f"  line {guard['line']}: {str(guard.get('source') or '').strip()}" if guard.get("line") else ""
-        lines.append(f"  {number}: {guard.get('text')}  ({guard.get('reason', '')}){place}")
+        place = f"  line {guard['line']}: {_source(guard)}" if guard.get("line") else ""
+        lines.append(f"  {number}: {guard.get('text')} {_in_brackets(guard.get('reason'))}{place}")
     return "\n".join(["guards", *lines]) if lines else ""
+
+
+def _in_brackets(text: Any) -> str:
+    return f"({text})" if text else ""
+
+
+def _source(place: dict[str, Any]) -> str:
+    """The text of a place's line, read here where the compiler did not ask for it."""
+    return str(place.get("source") or linecache.getline(str(place.get("file")), place["line"])).strip()
 
 
 def _kernels(report: dict[str, Any]) -> str:

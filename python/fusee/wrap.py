@@ -102,6 +102,7 @@ class CompiledModule:
     __slots__ = ()
     _fusee_original: Any
     _fusee_options: Options
+    _fusee_forward: tuple[Any, Any]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """The user's ``__init_subclass__`` must not see the class made here."""
@@ -109,7 +110,19 @@ class CompiledModule:
     @property
     def forward(self) -> Any:
         """The original's forward, compiled."""
-        return compiled(self._fusee_original.forward, self._fusee_options)
+        original = self._fusee_original
+        method = original.forward
+        if type(method) is not types.MethodType:
+            return self._compiled_forward(method)
+        return types.MethodType(self._compiled_forward(method.__func__), method.__self__)
+
+    def _compiled_forward(self, function: Any) -> Any:
+        """The compiled function of the forward that the original has now; compiled anew only when it was replaced."""
+        before, stand_in = self._fusee_forward
+        if before is not function:
+            stand_in = compiled(function, self._fusee_options)
+            slots.class_dict(type(self))["_fusee_forward"].__set__(self, (function, stand_in))
+        return stand_in
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _module, (self._fusee_original, self._fusee_options)
@@ -129,13 +142,14 @@ def _module(module: Any, options: Options) -> Any:
     slot = slots.class_dict(type(stand_in))
     slot["_fusee_original"].__set__(stand_in, module)
     slot["_fusee_options"].__set__(stand_in, options)
+    slot["_fusee_forward"].__set__(stand_in, (None, None))
     return stand_in
 
 
 @functools.lru_cache(maxsize=1024)
 def _module_class(cls: type) -> type:
     namespace = {
-        "__slots__": ("_fusee_options", "_fusee_original"),
+        "__slots__": ("_fusee_forward", "_fusee_options", "_fusee_original"),
         "__module__": slots.module_name(cls),
         "__qualname__": slots.qualname(cls),
         "__doc__": slots.class_dict(cls).get("__doc__"),

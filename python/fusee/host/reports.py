@@ -170,11 +170,17 @@ def _log(report: Report, result: dict[str, Any], options: Mapping[str, settings.
         ]
         logs.log("guards", "\n".join([f"guards of {name}:", *lines]), options)
     for graph in report.get("graphs") or ():
-        logs.log("graph", f"{graph.get('name')} of {name}:\n{graph.get('text', '')}", options)
+        logs.log("graph_code", f"{graph.get('name')} of {name}:\n{graph.get('text', '')}", options)
+        logs.log("graph", f"{graph.get('name')} of {name}:\n{_table(graph.get('nodes') or ())}", options)
     for kernel in report.get("kernels") or ():
         if kernel.get("source"):
             logs.log("output_code", f"{kernel.get('name')}:\n{kernel['source']}", options)
     _log_code(name, result, options)
+
+
+def _table(nodes: Iterable[Mapping[str, Any]]) -> str:
+    rows = [(str(node.get("name")), str(node.get("target")), ", ".join(node.get("inputs") or ())) for node in nodes]
+    return "\n".join(f"  {name:<24} {target:<32} {inputs}".rstrip() for name, target, inputs in rows)
 
 
 def _log_code(name: str, result: dict[str, Any], options: Mapping[str, settings.Value]) -> None:

@@ -42,7 +42,12 @@ def _flags(tensor: torch.Tensor, dense: bool) -> int:
 
 
 def _decorated(tensor: torch.Tensor) -> bool:
-    return bool(slots.instance_dict(tensor)) or bool(tensor._backward_hooks)
+    return bool(tensor._backward_hooks) or any(not _is_mark(name) for name in slots.instance_dict(tensor) or ())
+
+
+def _is_mark(name: Any) -> bool:
+    """Marks of dimensions as dynamic or static, which capture reads by name."""
+    return type(name) is str and name.startswith("_dynamo_")
 
 
 def metadata(tensor: torch.Tensor) -> Metadata:
