@@ -34,20 +34,23 @@ func (b body) of(c *inference, compute DType) string {
 	return b.text
 }
 
-// Computation gives the formula of an aten-level node; false when the operator has none (it runs as a library call). State's
-// default type is needed for integer operands.
+// Computation gives the formula of an aten-level node; false when the operator has none (it runs as a library call). Where the
+// default type matters it is read off the output; only comparisons of integers with Python floats need it in the state.
 func (n *Node) Computation(state State) (*Computation, bool) {
 	op, ok := LookUp(n.Target)
 	if !ok || !op.hasBody() {
 		return nil, false
 	}
 	values, err := op.Bind(n.Args, n.Keywords)
-	if err != nil {
+	if err != nil || len(n.Outputs) == 0 {
 		return nil, false
+	}
+	if d := n.Outputs[0].Meta.DType.Real(); state.DefaultDType == NoDType && d.IsFloat() {
+		state.DefaultDType = d
 	}
 	c := &inference{op: op, values: values, state: state, graph: &Graph{}}
 	computation, err := c.computation()
-	if err != nil || len(n.Outputs) == 0 {
+	if err != nil {
 		return nil, false
 	}
 	if op.InPlace || op.Kind == KindCopy {

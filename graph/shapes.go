@@ -214,32 +214,62 @@ func (e *ShapeEnvironment) Product(sizes []Size) Size {
 	return product
 }
 
-// least is a lower bound of p, when there is one: every term with symbols must have a positive coefficient.
+// least is a lower bound of p, when there is one: with every symbol written as its own lower bound plus something not negative,
+// all terms that are not constant must have positive coefficients.
 func (e *ShapeEnvironment) least(p polynomial) (int64, bool) {
-	var total int64
+	var shifted polynomial
 	for _, t := range p {
+		product := polynomial{makeTerm(t.coefficient, nil)}
+		for _, atom := range t.atoms {
+			low, ok := e.leastOf(atom)
+			if !ok {
+				return 0, false
+			}
+			product = product.times(normalised(polynomial{makeTerm(1, []*Expr{atom}), makeTerm(low, nil)}))
+		}
+		shifted = append(shifted, product...)
+	}
+	total := int64(0)
+	for _, t := range normalised(shifted) {
 		if len(t.atoms) > 0 && t.coefficient < 0 {
 			return 0, false
 		}
-		product := t.coefficient
-		for _, a := range t.atoms {
-			low, ok := e.leastOf(a)
-			if !ok || low < 0 {
-				return 0, false
-			}
-			product *= low
+		if len(t.atoms) == 0 {
+			total = t.coefficient
 		}
-		total += product
 	}
 	return total, true
 }
 
+// leastOf is a lower bound of a symbol, of a quotient or remainder by a positive number, or of a maximum.
 func (e *ShapeEnvironment) leastOf(atom *Expr) (int64, bool) {
-	if atom.Op == ExprSymbol && e != nil {
-		for _, s := range e.symbols {
-			if s.Name == atom.Name {
-				return s.Least, true
-			}
+	switch atom.Op {
+	case ExprSymbol:
+		return e.leastSymbol(atom.Name)
+	case ExprModulo:
+		return 0, atom.Args[1].Op == ExprConstant && atom.Args[1].Value > 0
+	case ExprFloorDivide:
+		low, ok := e.least(polynomialOf(atom.Args[0]))
+		divisor := atom.Args[1]
+		if !ok || divisor.Op != ExprConstant || divisor.Value <= 0 {
+			return 0, false
+		}
+		return floorDivide(low, divisor.Value), true
+	case ExprMaximum:
+		a, okA := e.least(polynomialOf(atom.Args[0]))
+		b, okB := e.least(polynomialOf(atom.Args[1]))
+		return max(a, b), okA && okB
+	}
+	return 0, false
+}
+
+func (e *ShapeEnvironment) leastSymbol(name string) (int64, bool) {
+	if e == nil {
+		return 0, false
+	}
+	for _, s := range e.symbols {
+		if s.Name == name {
+			return s.Least, true
 		}
 	}
 	return 0, false
@@ -320,6 +350,9 @@ func (e *ShapeEnvironment) Specialise(s Size) int64 {
 
 // record keeps "difference relation 0" with the negative terms moved to the right side, once.
 func (e *ShapeEnvironment) record(difference polynomial, relation ShapeRelation) {
+	if relation <= RelationNotEqual && len(difference) > 0 && difference[0].coefficient < 0 {
+		difference = difference.scaled(-1) // so that a == b and b == a read the same
+	}
 	var left, right polynomial
 	for _, t := range difference {
 		if t.coefficient > 0 {
