@@ -5,14 +5,15 @@ import (
 	"math/bits"
 )
 
-// Choices measured on an H200; see RATIONALE in the package comment.
+// Choices measured on an H200; the package comment says more.
 const (
 	vectorBytes      = 16  // the widest plain load
 	pointwiseThreads = 256 // per block
 	warp             = 32
 	groupThreads     = 128  // per block, where a warp or less reduces a row
 	smallBlock       = 256  // threads of a row of up to smallBlock*4 vectors
-	largeBlock       = 512  // threads of a longer row
+	largeBlock       = 512  // threads of a longer row, and of one that fits in no registers
+	hugeBlock        = 1024 // threads of a row that only so many can keep in registers
 	flightBytes      = 64   // loads in flight per thread of a reduction; half for 2-byte elements
 	unrolledWeight   = 96   // instructions in a loop body once it is unrolled; more costs compile time for nothing
 	residentBytes    = 128  // registers per thread that may hold a row between stages
@@ -74,6 +75,8 @@ func (n *nest) rowSchedule(s schedule) schedule {
 		s.threads, s.group = groupThreads, min(powerOfTwo(vectors), warp)
 	case vectors <= 4*smallBlock:
 		s.threads, s.group = smallBlock, smallBlock
+	case vectors > 8*largeBlock && vectors <= 8*hugeBlock:
+		s.threads, s.group = hugeBlock, hugeBlock
 	default:
 		s.threads, s.group = largeBlock, largeBlock
 	}

@@ -18,8 +18,8 @@
 struct Dimensions { unsigned x; };
 static Dimensions blockIdx, threadIdx;
 
-static ucontext_t scheduler, fibers[512];
-static bool finished[512];
+static ucontext_t scheduler, fibers[1024];
+static bool finished[1024];
 static void (*body)();
 
 static void pause_fiber()
@@ -34,8 +34,8 @@ static void __syncthreads() { pause_fiber(); }
 // Lanes write, all pause, lanes read; two places take turns so that one pause is enough.
 template <typename T> static T __shfl_xor_sync(unsigned, T value, unsigned distance)
 {
-    static T places[2][512];
-    static unsigned turns[512];
+    static T places[2][1024];
+    static unsigned turns[1024];
     T *const turn = places[turns[threadIdx.x]++ % 2];
     turn[threadIdx.x] = value;
     pause_fiber();
@@ -51,7 +51,7 @@ static void enter()
 // Runs `call` for all threads of all blocks.
 static void launch(unsigned blocks, unsigned threads, void (*call)())
 {
-    static std::vector<char> stacks(512 * 65536);
+    static std::vector<char> stacks(1024 * 65536);
     body = call;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
         for (unsigned t = 0; t < threads; ++t) {
