@@ -97,7 +97,7 @@ func (c *caller) overloaded(name string, method bool) (Value, error) {
 }
 
 func (c *caller) overloadedWith(name string, method bool, args []Value, keywords []Keyword) (Value, error) {
-	for _, op := range ops().byName[name] {
+	for _, op := range ops().named(name) {
 		values, ok := op.bindPython(args, keywords, method)
 		if !ok {
 			continue

@@ -26,7 +26,7 @@ func hostileValues(g *Graph) []Value {
 // hostileTargets are all targets that the tables know by name, in the forms callers use.
 func hostileTargets() []string {
 	var targets []string
-	for name := range ops().byName {
+	for name := range ops() {
 		targets = append(targets, "torch."+name, "Tensor."+name)
 	}
 	for name := range functions() {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -78,42 +77,66 @@ type row struct {
 	rule    rule
 }
 
-// opTable holds every operator by target, and by base name in the order of the table.
-type opTable struct {
-	byTarget map[string]*Op
-	byName   map[string][]*Op
-}
+// opTable holds the operators by base name, in the order of the table. Schemas are parsed when a name is first asked for: a
+// capture needs few of them, and parsing all takes milliseconds.
+type opTable map[string]func() []*Op
 
 var ops = sync.OnceValue(buildOpTable)
 
-func buildOpTable() *opTable {
-	table := &opTable{byTarget: map[string]*Op{}, byName: map[string][]*Op{}}
+func buildOpTable() opTable {
+	rowsByName := map[string][]row{}
 	for _, rows := range [][]row{
-		unaryRows(), binaryRows(), conditionalRows(), activationRows(), specialRows(), backwardRows(), viewRows(), reductionRows(), matrixRows(), convolutionRows(), normalisationRows(),
-		indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(), poolingRows(), randomRows(),
+		unaryRows(), binaryRows(), conditionalRows(), activationRows(), specialRows(), backwardRows(), viewRows(), reductionRows(),
+		matrixRows(), convolutionRows(), normalisationRows(), indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(),
+		poolingRows(), randomRows(),
 	} {
 		for _, r := range rows {
-			table.addRow(r)
+			name := r.schema[:strings.IndexAny(r.schema, ".(")]
+			rowsByName[name] = append(rowsByName[name], r)
+		}
+	}
+	table := opTable{}
+	for name, rows := range rowsByName {
+		table[name] = sync.OnceValue(func() []*Op { return parseRows(rows) })
+	}
+	for name, rows := range rowsByName {
+		if variants := inPlaceRows(rows); len(variants) > 0 {
+			table[name+"_"] = sync.OnceValue(func() []*Op { return parseInPlaceRows(variants) })
 		}
 	}
 	return table
 }
 
-func (t *opTable) addRow(r row) {
-	schema, err := ParseSchema(r.schema)
-	if err != nil {
-		panic(err) // a typing mistake in the table, found by the first test
-	}
-	op := &Op{Schema: schema, Kind: r.kind, Accepts: r.accepts, body: r.body, traits: r.traits, rule: r.rule}
-	t.add(op)
-	if r.kind == KindPointwise && r.traits&noInPlace == 0 {
-		t.add(op.inPlace())
-	}
+func inPlaceRows(rows []row) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.kind != KindPointwise || r.traits&noInPlace != 0 })
 }
 
-func (t *opTable) add(op *Op) {
-	t.byTarget[op.Schema.Target()] = op
-	t.byName[op.Schema.Name] = append(t.byName[op.Schema.Name], op)
+func parseRows(rows []row) []*Op {
+	parsed := make([]*Op, len(rows))
+	for i, r := range rows {
+		schema, err := ParseSchema(r.schema)
+		if err != nil {
+			panic(err) // a typing mistake in the table, found by the first test
+		}
+		parsed[i] = &Op{Schema: schema, Kind: r.kind, Accepts: r.accepts, body: r.body, traits: r.traits, rule: r.rule}
+	}
+	return parsed
+}
+
+func parseInPlaceRows(rows []row) []*Op {
+	parsed := parseRows(rows)
+	for i, op := range parsed {
+		parsed[i] = op.inPlace()
+	}
+	return parsed
+}
+
+// named lists the overloads of a base name.
+func (t opTable) named(name string) []*Op {
+	if parsed, ok := t[name]; ok {
+		return parsed()
+	}
+	return nil
 }
 
 // inPlaceOverloads renames overloads where NAME_ differs from NAME.
@@ -138,12 +161,29 @@ func (op *Op) inPlace() *Op {
 
 // LookUp finds an operator by its target, "aten.add.Tensor".
 func LookUp(target string) (*Op, bool) {
-	op, ok := ops().byTarget[target]
-	return op, ok
+	parts := strings.Split(target, ".")
+	if len(parts) != 3 || parts[0] != "aten" {
+		return nil, false
+	}
+	for _, op := range ops().named(parts[1]) {
+		if op.Schema.Overload == parts[2] {
+			return op, true
+		}
+	}
+	return nil, false
 }
 
 // Targets lists every operator of the table, sorted.
-func Targets() []string { return slices.Sorted(maps.Keys(ops().byTarget)) }
+func Targets() []string {
+	var targets []string
+	for _, parsed := range ops() {
+		for _, op := range parsed() {
+			targets = append(targets, op.Schema.Target())
+		}
+	}
+	slices.Sort(targets)
+	return targets
+}
 
 // String is the operator's target.
 func (op *Op) String() string { return op.Schema.Target() }
