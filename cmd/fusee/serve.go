@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"github.com/cockroachdb/errors"
 	"github.com/spf13/cobra"
@@ -9,6 +10,8 @@ import (
 	"fusee/cmd/fusee/internal/service"
 	"fusee/trace"
 )
+
+const maxStack = 128 << 20 // bytes of one goroutine
 
 // newServeCommand returns the command that the Python package starts: it compiles for the process at the other end of a socket.
 func newServeCommand() *cobra.Command {
@@ -22,6 +25,8 @@ func newServeCommand() *cobra.Command {
 			if descriptor < 0 {
 				return errors.WithHint(errors.New("serve needs the descriptor of a socket"), "it is started by the Python package; run a program that calls fusee.compile")
 			}
+			// A runaway recursion ends the process early instead of filling memory; the program then runs on in plain Python.
+			debug.SetMaxStack(maxStack)
 			stream := os.NewFile(uintptr(descriptor), "host")
 			if stream == nil {
 				return errors.Newf("descriptor %d is not open", descriptor)

@@ -20,6 +20,14 @@ const (
 	parallelKernels   = 16      // NVRTC compiles at once
 )
 
+// codeGenerators make kernels. What they print depends on the machine that the trace was made on, so it says which that is.
+type codeGenerators interface {
+	// forDevices gives the emitters by device type; architecture is that of the GPU, "" without one.
+	forDevices(architecture string) map[string]backend.Emitter
+	// machine names the level of the CPU ("" where no kernels are made for it), and says whether its C library has vector mathematics.
+	machine() (name string, vectorMath bool)
+}
+
 // emitters are the code generators of one process, loaded when the first kernel needs them.
 type emitters struct {
 	cache     *cache.Cache
@@ -33,8 +41,8 @@ type emitters struct {
 	nvrtcFail error
 }
 
-func newEmitters(hello bytecode.Object) *emitters {
-	e := &emitters{toolchain: toolchain(hello), nvrtcPath: trace.Text(hello, "nvrtc")}
+func newEmitters(hello bytecode.Object) codeGenerators {
+	e := &emitters{toolchain: cpu.NewToolchain(trace.Text(hello, "llvm")), nvrtcPath: trace.Text(hello, "nvrtc")}
 	e.target, e.cpuReady = cpu.HostTarget()
 	folder := trace.Text(hello, "cache_dir")
 	if folder != "" {
@@ -55,7 +63,13 @@ func newEmitters(hello bytecode.Object) *emitters {
 	return e
 }
 
-// forDevices makes the emitters of one compilation.
+func (e *emitters) machine() (name string, vectorMath bool) {
+	if !e.cpuReady {
+		return "", false
+	}
+	return e.target.Name, e.target.VectorMath
+}
+
 func (e *emitters) forDevices(architecture string) map[string]backend.Emitter {
 	table := map[string]backend.Emitter{}
 	if e.cpuReady && e.toolchain.Path() != "" {
@@ -86,12 +100,12 @@ func (c *cudaEmitter) Emit(kernels []*loop.Kernel) ([]backend.Image, error) {
 	var missing []*loop.Kernel
 	var places []int
 	for i, kernel := range kernels {
-		source, err := cuda.Emit(kernel, cuda.Options{})
+		printed, err := printCUDA(kernel)
 		if err != nil {
 			return nil, err
 		}
-		images[i] = backend.Image{Source: source.Text, Block: int64(source.Threads), Items: int64(source.Items), Shared: int64(source.Shared)}
-		keys[i] = cache.KeyOf([]byte("cuda cubin"), []byte(c.architecture), []byte(c.owner.nvrtcPath), []byte(source.Text))
+		images[i] = printed
+		keys[i] = cache.KeyOf([]byte("cuda cubin"), []byte(c.architecture), []byte(c.owner.nvrtcPath), []byte(printed.Source))
 		if code, ok := c.owner.cache.Get(keys[i]); ok {
 			images[i].Code = code
 			continue
@@ -103,6 +117,15 @@ func (c *cudaEmitter) Emit(kernels []*loop.Kernel) ([]backend.Image, error) {
 		return images, nil
 	}
 	return images, c.compile(missing, places, keys, images)
+}
+
+// printCUDA writes a kernel's source and launch geometry.
+func printCUDA(kernel *loop.Kernel) (backend.Image, error) {
+	source, err := cuda.Emit(kernel, cuda.Options{})
+	if err != nil {
+		return backend.Image{}, err
+	}
+	return backend.Image{Source: source.Text, Block: int64(source.Threads), Items: int64(source.Items), Shared: int64(source.Shared)}, nil
 }
 
 func (c *cudaEmitter) compile(missing []*loop.Kernel, places []int, keys []cache.Key, images []backend.Image) error {

@@ -32,7 +32,7 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 }
 
 func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
-	compiler := backend.New(backend.Options{Emitters: s.emitters.forDevices(request.architecture)})
+	compiler := backend.New(backend.Options{Emitters: s.generators.forDevices(request.architecture)})
 	plan, err := compiler.Compile(withoutModes(compiled.Graph))
 	if err != nil {
 		compiled.Why = err.Error()

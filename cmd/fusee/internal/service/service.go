@@ -8,7 +8,6 @@ import (
 
 	"github.com/cockroachdb/errors"
 
-	"fusee/backend/cpu"
 	"fusee/bytecode"
 	"fusee/symbolic"
 	"fusee/trace"
@@ -21,17 +20,20 @@ const Protocol = 1
 type Service struct {
 	version   string
 	transport trace.Transport
-	hello     bytecode.Object
-	emitters  *emitters
+	// newGenerators makes the code generators once hello has told what the host has.
+	newGenerators func(hello bytecode.Object) codeGenerators
+	generators    codeGenerators
 	// clock is read for the times of a report only, never for a result.
 	clock func() time.Time
 	// Observe, when set, sees each capture and its result; replaying shows them.
 	Observe func(*Compilation)
+	// observeFailure, when set, sees why a request failed.
+	observeFailure func(error)
 }
 
-// Compilation is one compile request on its way.
+// Compilation is one compile or lower request on its way.
 type Compilation struct {
-	Capture *symbolic.Result
+	Capture *symbolic.Result // nil for a lower request
 	Graphs  []*CompiledGraph
 	Result  *bytecode.Dict
 	times   *bytecode.Dict
@@ -39,7 +41,7 @@ type Compilation struct {
 
 // New makes a service over a transport. version is that of the binary.
 func New(version string, transport trace.Transport) *Service {
-	return &Service{version: version, transport: transport, clock: time.Now}
+	return &Service{version: version, transport: transport, clock: time.Now, newGenerators: newEmitters}
 }
 
 // Run serves until the host closes the connection.
@@ -77,14 +79,21 @@ func (s *Service) reply(message trace.Message) trace.Message {
 func (s *Service) guarded(work func() (*bytecode.Dict, error)) (reply trace.Message) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
-			reply = failure(errors.Newf("internal error: %v", mistake))
+			reply = s.failed(errors.Newf("internal error: %v", mistake))
 		}
 	}()
 	result, err := work()
 	if err != nil {
-		return failure(err)
+		return s.failed(err)
 	}
 	return trace.Message{"done", result}
+}
+
+func (s *Service) failed(err error) trace.Message {
+	if s.observeFailure != nil {
+		s.observeFailure(err)
+	}
+	return failure(err)
 }
 
 func failure(err error) trace.Message {
@@ -96,17 +105,19 @@ func failure(err error) trace.Message {
 }
 
 func (s *Service) greet(hello bytecode.Object) trace.Message {
-	s.hello = hello
-	s.emitters = newEmitters(hello)
+	s.generators = s.newGenerators(hello)
 	ready := &bytecode.Dict{}
 	ready.Set("version", s.version)
 	ready.Set("protocol", int64(Protocol))
+	name, vectorMath := s.generators.machine()
+	ready.Set("cpu", name)
+	ready.Set("vector_math", vectorMath)
 	return trace.Message{"ready", ready}
 }
 
 // compile captures a function and lowers its graph.
 func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
-	if s.emitters == nil {
+	if s.generators == nil {
 		return nil, errors.New("a compile request came before hello")
 	}
 	session, err := trace.NewSession(s.transport, trace.Field(wire, "descriptions"))
@@ -155,9 +166,4 @@ func (s *Service) lowerCapture(c *Compilation, request *request) error {
 	c.time("lower", s.clock().Sub(started))
 	c.Graphs = append(c.Graphs, compiled)
 	return nil
-}
-
-// toolchain names the LLVM library that hello told of.
-func toolchain(hello bytecode.Object) *cpu.Toolchain {
-	return cpu.NewToolchain(trace.Text(hello, "llvm"))
 }
