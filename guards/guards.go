@@ -43,8 +43,16 @@ type Source struct {
 
 // Program is the tree under construction.
 type Program struct {
-	roots    []*Source
-	captures []*Source
+	roots     []*Source
+	captures  []*Source
+	relations []relation
+}
+
+// relation is a check between two sources' values: "same" or "distinct" objects.
+type relation struct {
+	kind          string
+	first, second *Source
+	reason        Position
 }
 
 // NewProgram returns an empty guard program.
@@ -86,6 +94,39 @@ func (s *Source) Require(reason Position, kind string, arguments ...bytecode.Obj
 	s.Checks = append(s.Checks, Check{kind, arguments, reason})
 }
 
+// Relate requires that two sources keep giving the same object ("same") or different ones ("distinct").
+func (p *Program) Relate(reason Position, kind string, first, second *Source) {
+	for _, known := range p.relations {
+		if known.kind == kind && known.first == first && known.second == second {
+			return
+		}
+	}
+	first.Wanted()
+	second.Wanted()
+	p.relations = append(p.relations, relation{kind, first, second, reason})
+}
+
+// settle turns relations into checks on whichever source the shim reads later.
+func (p *Program) settle() {
+	order := map[*Source]int{}
+	var walk func(sources []*Source)
+	walk = func(sources []*Source) {
+		for _, source := range sources {
+			order[source] = len(order)
+			walk(source.children)
+		}
+	}
+	walk(p.roots)
+	for _, r := range p.relations {
+		early, late := r.first, r.second
+		if order[late] < order[early] {
+			early, late = late, early
+		}
+		late.Require(r.reason, r.kind, int64(early.Capture))
+	}
+	p.relations = nil
+}
+
 // Wanted marks the source's value to be handed over and returns its index among the captured values.
 func (s *Source) Wanted() int {
 	if s.Capture < 0 {
@@ -100,6 +141,7 @@ func (p *Program) Captures() int { return len(p.captures) }
 
 // Wire returns the tree in the form of the contract. Sources that nothing depends on are left out.
 func (p *Program) Wire() bytecode.Object {
+	p.settle()
 	return wireAll(p.roots)
 }
 
@@ -146,6 +188,7 @@ type Described struct {
 
 // Describe lists the checks in the order in which the program numbers them.
 func (p *Program) Describe(name func(Accessor) string) []Described {
+	p.settle()
 	var list []Described
 	var walk func(sources []*Source)
 	walk = func(sources []*Source) {

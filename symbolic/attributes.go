@@ -71,9 +71,35 @@ func (in *Interpreter) builtinAttribute(owner Value, name string) (Value, error)
 		return nil, err
 	}
 	if found == nil {
+		if tuple, ok := owner.(*Tuple); ok && class.hasDict {
+			return in.tupleField(tuple, name)
+		}
 		return nil, in.raiseAttributeError(owner, name)
 	}
 	return in.bindDescriptor(found, owner, class)
+}
+
+// tupleField reads an attribute set on an instance of a tuple subclass; those of existing ones are left to Python.
+func (in *Interpreter) tupleField(t *Tuple, name string) (Value, error) {
+	if value := t.fields[name]; value != nil {
+		return value, nil
+	}
+	if t.object != nil {
+		return nil, unsupported(reasonAttribute, "%s.%s", t.class.name, name)
+	}
+	return nil, in.raiseAttributeError(t, name)
+}
+
+func (t *Tuple) setAttribute(in *Interpreter, name string, value Value) error {
+	if t.object != nil || t.class == nil || !t.class.hasDict || value == nil {
+		return unsupported(reasonMutation, "%s.%s", t.typeName(), name)
+	}
+	in.activity++
+	if t.fields == nil {
+		t.fields = map[string]Value{}
+	}
+	t.fields[name] = value
+	return nil
 }
 
 func (in *Interpreter) raiseAttributeError(owner Value, name string) error {

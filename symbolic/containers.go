@@ -716,21 +716,58 @@ func (in *Interpreter) buildSlice(f *Frame, count int) error {
 	return nil
 }
 
+func (in *Interpreter) listAt(f *Frame, depth int) (*List, error) {
+	value, err := in.real(f.peek(depth))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := value.(*List)
+	if !ok {
+		return nil, unsupported(reasonItem, "%s", value.typeName())
+	}
+	return list, nil
+}
+
+func (in *Interpreter) listAppendInstruction(f *Frame, depth int) error {
+	item := f.pop()
+	list, err := in.listAt(f, depth)
+	if err == nil {
+		in.listAppend(list, item)
+	}
+	return err
+}
+
 func (in *Interpreter) listExtend(f *Frame, depth int) error {
 	items, err := in.iterableItems(f.pop())
 	if err != nil {
 		return err
 	}
-	return in.extendList(f.peek(depth).(*List), items)
-}
-
-func (in *Interpreter) setUpdate(f *Frame, depth int) error {
-	items, err := in.iterableItems(f.pop())
+	list, err := in.listAt(f, depth)
 	if err != nil {
 		return err
 	}
+	return in.extendList(list, items)
+}
+
+// setUpdate adds the item on top of the stack to the set below, or all items of it.
+func (in *Interpreter) setUpdate(f *Frame, depth int, single bool) error {
+	items := []Value{f.pop()}
+	if !single {
+		var err error
+		if items, err = in.iterableItems(items[0]); err != nil {
+			return err
+		}
+	}
+	value, err := in.real(f.peek(depth))
+	if err != nil {
+		return err
+	}
+	set, ok := value.(*Set)
+	if !ok {
+		return unsupported(reasonItem, "%s", value.typeName())
+	}
 	for _, item := range items {
-		if err := in.setAdd(f.peek(depth).(*Set), item); err != nil {
+		if err := in.setAdd(set, item); err != nil {
 			return err
 		}
 	}
@@ -742,9 +779,13 @@ func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {
 	if err != nil {
 		return err
 	}
-	target := f.peek(i.Arg).(*Dict)
+	below, err := in.real(f.peek(i.Arg))
+	if err != nil {
+		return err
+	}
+	target, isDict := below.(*Dict)
 	other, ok := source.(*Dict)
-	if !ok {
+	if !ok || !isDict {
 		return unsupported(reasonItem, "** of %s", source.typeName())
 	}
 	if i.Opcode == bytecode.DictUpdate {
@@ -772,7 +813,7 @@ func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {
 }
 
 func (in *Interpreter) listToTuple(f *Frame) error {
-	items, err := f.pop().(*List).contents(in)
+	items, err := in.iterableItems(f.pop())
 	if err == nil {
 		f.push(&Tuple{items: append([]Value{}, items...)})
 	}

@@ -112,18 +112,16 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	case bytecode.FormatValue:
 		err = in.formatValue(f, i.Arg)
 	case bytecode.ListAppend:
-		item := f.pop()
-		in.listAppend(f.peek(i.Arg).(*List), item)
+		err = in.listAppendInstruction(f, i.Arg)
 	case bytecode.SetAdd:
-		item := f.pop()
-		err = in.setAdd(f.peek(i.Arg).(*Set), item)
+		err = in.setUpdate(f, i.Arg, true)
 	case bytecode.MapAdd:
 		item, key := f.pop(), f.pop()
-		err = f.peek(i.Arg).(*Dict).setItem(in, key, item)
+		err = in.setItem(f.peek(i.Arg), key, item)
 	case bytecode.ListExtend:
 		err = in.listExtend(f, i.Arg)
 	case bytecode.SetUpdate:
-		err = in.setUpdate(f, i.Arg)
+		err = in.setUpdate(f, i.Arg, false)
 	case bytecode.DictUpdate, bytecode.DictMerge:
 		err = in.dictUpdate(f, i)
 	case bytecode.ListToTuple:

@@ -102,7 +102,7 @@ func (in *Interpreter) guardSame(description *trace.Description, known Value, so
 		source.Require(in.reason(), "is", objectWire(description.ID))
 		return nil
 	}
-	source.Require(in.reason(), "same", int64(object.source.Wanted()))
+	in.program.Relate(in.reason(), "same", object.source, source)
 	return nil
 }
 

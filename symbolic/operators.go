@@ -644,7 +644,7 @@ func (in *Interpreter) guardDistinct(left, right Value) error {
 	if a == nil || b == nil || a.source == nil || b.source == nil || a.source.Accessor.Kind == "object" && b.source.Accessor.Kind == "object" {
 		return nil
 	}
-	b.source.Require(in.reason(), "distinct", int64(a.source.Wanted()))
+	in.program.Relate(in.reason(), "distinct", a.source, b.source)
 	return nil
 }
 
