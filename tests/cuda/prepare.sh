@@ -3,12 +3,15 @@
 # kernel trials. The Python for that machine (enter_bundle.sh and its archive) must be there already.
 #
 #   PYTHON=python3.11 FUSEE_TEST_PYTHON=… tests/cuda/prepare.sh [ARCHITECTURE]
+#
+# KEEP_TRIALS=1 leaves the trials of an earlier run, which take longest.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python3.11}
 mkdir -p .gpu
 rm -f .gpu/*.whl
 "$python" -m pip wheel -q --no-deps -w .gpu .
+[ -z "${KEEP_TRIALS:-}" ] || { du -sh .gpu; exit; }
 trials=$(mktemp -d) && trap 'rm -rf "$trials"' EXIT
 go test ./backend/cuda -run TestExport -count=1 -timeout 20m -export "$trials" -architecture "${1:-sm_90}"
 tar cf - -C "$trials" . | xz -T0 -3 > .gpu/trials.tar.xz
