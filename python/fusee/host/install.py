@@ -44,9 +44,18 @@ class Installer:
     def entry(self, bound: tuple[Any, ...]) -> Any:
         """The entry: guard program and rewritten code, with everything they refer to in place."""
         code = self._code(self._result["code"])
+        self._check_closure(code)
         tree = guards.bind(self._result["guards"], self._table, self._function, bound)
         program = _shim.GuardProgram(tree, self._result["captures"])
         return _shim.Entry(program, code, self._result.get("report") or {})
+
+    def _check_closure(self, code: types.CodeType) -> None:
+        """The code must find its free variables in the function's closure, or not look for them."""
+        closure = self._function.__closure__
+        if closure is None:
+            _shim.make_step(code, self._function.__globals__)  # refuses code that copies from a closure
+        elif len(code.co_freevars) != len(closure):
+            raise HostFailure("protocol", f"the rewritten code of {code.co_qualname} has other free variables", True)
 
     def _constant(self, constant: Any) -> Any:
         if type(constant) is types.CodeType:
