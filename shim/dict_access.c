@@ -61,6 +61,22 @@ PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint) {
     return value;
 }
 
+static bool values_are_empty(const PyTypeObject *type, const PyDictValues *values) {
+    const PyDictKeysObject *keys = ((const PyHeapTypeObject *)type)->ht_cached_keys;
+    for (Py_ssize_t i = 0; i < keys->dk_nentries; i++)
+        if (values->values[i])
+            return false;
+    return true;
+}
+
+bool instance_is_bare(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT))
+        return !own_dict(object);
+    const PyDictValues *values = *_PyObject_ValuesPointer(object);
+    return !own_dict(object) && (!values || values_are_empty(type, values));
+}
+
 PyObject *instance_dict(PyObject *object) {
     PyObject *dict = own_dict(object);
     if (dict)

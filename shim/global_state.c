@@ -37,6 +37,13 @@ static uint64_t autocast_dtypes(void) {
            ((uint64_t)(uint8_t)torch.symbol.autocast_dtype(1) << 8);
 }
 
+const uint64_t *thread_dispatch_keys(void) {
+    ThreadState *thread = &this_thread;
+    if (!thread->dispatch_keys)
+        look_up_thread(thread);
+    return thread->dispatch_keys;
+}
+
 static uint32_t read_grad_mode(const ThreadState *thread) {
     const StateLayout *layout = &torch.state_layout;
     if (layout->grad_known)

@@ -112,6 +112,8 @@ static int run_kernel(const LaunchPlan *plan, const KernelStep *step, Slot *slot
 
 static int run_allocation(const TensorStep *step, Slot *slots) {
     int64_t sizes[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
+    if (step->recycler && recycle_take(step->recycler, &slots[step->slot]))
+        return 0;
     if (integer_list_values(step->sizes, step->dimensions, slots, sizes) ||
         integer_list_values(step->strides, step->dimensions, slots, strides))
         return -1;
@@ -189,6 +191,8 @@ static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots) {
             PyTuple_SET_ITEM(outputs, i, Py_NewRef(object));
         else
             Py_CLEAR(outputs);
+        if (object && plan->recyclers[i])
+            recycle_keep(plan->recyclers[i], object);
     }
     return outputs;
 }

@@ -2,7 +2,7 @@
 #ifndef FUSEE_PLAN_H
 #define FUSEE_PLAN_H
 
-#include "shim.h"
+#include "recycle.h"
 
 enum { MOST_DIMENSIONS = 64 };
 
@@ -20,6 +20,7 @@ typedef struct TensorStep {
     Py_ssize_t dimensions, stride_count;
     Integer *sizes, *strides;
     Integer offset;
+    Recycler *recycler; /* of a small output on the CPU */
     bool escapes; /* the view, or a view of it, is an output */
 } TensorStep;
 
@@ -48,6 +49,7 @@ typedef struct LaunchPlan {
     SlotKind *input_kinds;
     Py_ssize_t *outputs;
     Step *steps;
+    Recycler **recyclers; /* by output; NULL for one that is not recycled; owned by the steps */
     Kernel *kernels;
     bool portable; /* made for the portable path */
 } LaunchPlan;

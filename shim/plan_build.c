@@ -246,6 +246,47 @@ static void mark_escapes(LaunchPlan *plan) {
     }
 }
 
+enum { MOST_RECYCLED_BYTES = 4096, LARGEST_ITEM = 16 };
+
+/* Only constant sizes, so that a former output has the right ones. */
+static bool is_small(const TensorStep *step) {
+    int64_t bytes = LARGEST_ITEM;
+    for (Py_ssize_t i = 0; i < step->dimensions; i++)
+        if (step->sizes[i].expression || step->strides[i].expression || step->sizes[i].value <= 0 ||
+            __builtin_mul_overflow(bytes, step->sizes[i].value, &bytes) || bytes > MOST_RECYCLED_BYTES)
+            return false;
+    return true;
+}
+
+/* The step that made what the output's slot holds at the end. */
+static TensorStep *maker_of(LaunchPlan *plan, Py_ssize_t slot) {
+    for (Py_ssize_t i = plan->step_count - 1; i >= 0; i--) {
+        Step *step = &plan->steps[i];
+        if (step->kind == STEP_ALLOCATE && step->tensor.slot == slot)
+            return &step->tensor;
+        if (step->kind == STEP_FREE && step->tensor.slot == slot)
+            return NULL;
+    }
+    return NULL;
+}
+
+static int prepare_recycling(LaunchPlan *plan) {
+    plan->recyclers = PyMem_Calloc((size_t)plan->output_count + 1, sizeof(Recycler *));
+    if (!plan->recyclers) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < plan->output_count && recycle_is_possible(); i++) {
+        TensorStep *maker = maker_of(plan, plan->outputs[i]);
+        if (!maker || maker->device_type != 0 || !is_small(maker))
+            continue;
+        if (!maker->recycler && !(maker->recycler = recycler_new()))
+            return -1;
+        plan->recyclers[i] = maker->recycler;
+    }
+    return 0;
+}
+
 static int prepare_slots(LaunchPlan *plan, SlotUse *uses) {
     if (plan->input_count < 0 || plan->slot_count < plan->input_count || plan->slot_count > 1 << 20) {
         PyErr_SetString(PyExc_ValueError, "a launch plan needs at least as many slots as inputs");
@@ -297,7 +338,7 @@ static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
         return -1;
     memcpy(plan->input_kinds, uses->kinds, (size_t)plan->input_count * sizeof *uses->kinds);
     mark_escapes(plan);
-    return 0;
+    return prepare_recycling(plan);
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -327,6 +368,7 @@ static void free_step(Step *step) {
         integer_list_free(step->tensor.sizes, step->tensor.dimensions);
         integer_list_free(step->tensor.strides, step->tensor.stride_count);
         integer_clear(&step->tensor.offset);
+        recycler_free(step->tensor.recycler);
         break;
     case STEP_KERNEL:
         PyMem_Free(step->kernel.slots);
@@ -341,8 +383,30 @@ static void free_step(Step *step) {
     }
 }
 
+/* By step, since two outputs may be the same tensor. */
+static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    for (Py_ssize_t i = 0; i < plan->step_count; i++) {
+        int status = plan->steps[i].kind == STEP_ALLOCATE
+                         ? recycler_traverse(plan->steps[i].tensor.recycler, visit, arg)
+                         : 0;
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static int plan_clear(PyObject *self) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    for (Py_ssize_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].kind == STEP_ALLOCATE)
+            recycler_clear(plan->steps[i].tensor.recycler);
+    return 0;
+}
+
 static void plan_dealloc(PyObject *self) {
     LaunchPlan *plan = (LaunchPlan *)self;
+    PyObject_GC_UnTrack(self);
     for (Py_ssize_t i = 0; i < plan->step_count; i++)
         free_step(&plan->steps[i]);
     for (Py_ssize_t i = 0; i < plan->kernel_count; i++) {
@@ -352,6 +416,7 @@ static void plan_dealloc(PyObject *self) {
     PyMem_Free(plan->steps);
     PyMem_Free(plan->kernels);
     PyMem_Free(plan->outputs);
+    PyMem_Free(plan->recyclers);
     PyMem_Free(plan->input_kinds);
     Py_TYPE(self)->tp_free(self);
 }
@@ -388,7 +453,9 @@ PyTypeObject LaunchPlanType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.LaunchPlan",
     .tp_doc = "LaunchPlan(plan): a compiled graph; called with its inputs, returns the tuple of its outputs.",
     .tp_basicsize = sizeof(LaunchPlan),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_traverse = plan_traverse,
+    .tp_clear = plan_clear,
     .tp_vectorcall_offset = offsetof(LaunchPlan, vectorcall),
     .tp_call = PyVectorcall_Call,
     .tp_new = plan_new,

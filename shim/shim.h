@@ -142,6 +142,7 @@ typedef struct ThreadState {
 
 extern _Thread_local ThreadState this_thread;
 
+const uint64_t *thread_dispatch_keys(void); /* this thread's two words; direct path only */
 const char *find_stack_limit(void); /* below this address the stack is nearly used up */
 int global_state_read(GlobalState *state); /* -1 and an exception only on the portable path */
 const char *global_state_difference(const GlobalState *expected, const GlobalState *found); /* NULL if equal */
@@ -176,6 +177,7 @@ int key_set_of(PyObject *tensor, uint64_t *key_set);
 
 uint64_t dict_version(PyObject *dict);
 PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint); /* borrowed or NULL, no exception */
+bool instance_is_bare(PyObject *object); /* no attribute, and no dict was ever asked for */
 PyObject *instance_dict(PyObject *object); /* new reference or NULL, no exception */
 
 /* ---- guard.c and guard_build.c: guard programs ---- */
@@ -280,6 +282,10 @@ int slot_element_count(Slot *slot, int64_t *count);
 int slot_device_index(Slot *slot, int32_t *index);
 void slot_clear(Slot *slot);
 int set_torch_error(const char *what); /* raises what torch's last C call reported; returns -1 */
+
+/* ---- recycle.c: outputs used again ---- */
+
+int recycle_calibrate(void); /* -1 and an exception if torch misbehaves */
 
 /* ---- integer.c: integers of a plan, constant or computed from scalar inputs and sizes ---- */
 

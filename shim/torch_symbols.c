@@ -1,5 +1,5 @@
 /* Finds torch's C interface by name and learns where a tensor keeps its handle and its dispatch keys. */
-#include "shim.h"
+#include "recycle.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -337,11 +337,12 @@ static const char *try_direct(PyObject *module, const char *missing, int *status
 }
 
 static PyObject *describe(const char *why, PyObject *symbols) {
-    return Py_BuildValue("{s:s,s:s,s:n,s:n,s:O,s:O,s:O,s:N,s:O}", "mode", torch.direct ? "direct" : "portable", "why",
+    return Py_BuildValue("{s:s,s:s,s:n,s:n,s:O,s:O,s:O,s:O,s:N,s:O}", "mode", torch.direct ? "direct" : "portable", "why",
                          why ? why : "", "handle_offset", torch.handle_offset, "key_set_offset", torch.key_set_offset,
                          "tensor_layout", torch.tensor_layout.known ? Py_True : Py_False, "grad_mode_layout",
                          torch.state_layout.grad_known ? Py_True : Py_False, "function_mode_layout",
-                         torch.state_layout.function_known ? Py_True : Py_False, "torch", PyObject_GetAttrString(torch.object.module, "__version__"), "symbols", symbols);
+                         torch.state_layout.function_known ? Py_True : Py_False, "recycles_outputs",
+                         recycle_is_possible() ? Py_True : Py_False, "torch", PyObject_GetAttrString(torch.object.module, "__version__"), "symbols", symbols);
 }
 
 /* calibrate(torch, *, portable=False) -> dict */
@@ -370,6 +371,8 @@ PyObject *calibrate(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t
     torch.tensor_layout = (TensorLayout){0};
     torch.state_layout = (StateLayout){0};
     if (torch.direct && (find_tensor_layout(&torch.tensor_layout) || find_state_layout(&torch.state_layout)))
+        status = -1;
+    if (recycle_calibrate())
         status = -1;
     torch.ready = !status;
     PyObject *result = status ? NULL : describe(why, symbols);
