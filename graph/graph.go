@@ -63,6 +63,9 @@ type Node struct {
 	Origin     Origin
 
 	ExpansionResults []Value
+
+	// Schema is the signature of an aten operator that the table does not hold, as the host gave it; nil otherwise.
+	Schema *Schema
 }
 
 // Graph is a list of nodes in order of execution; in-place operations keep their place.

@@ -266,6 +266,9 @@ func (c *inference) complete() error {
 		}
 	}
 	gradient := c.gradient()
+	if gradient && c.op.traits&unsettledGradient != 0 {
+		return unknown(c.op.String() + " of a tensor that requires gradients")
+	}
 	for i := range c.outputs {
 		c.completeOutput(&c.outputs[i], gradient)
 	}

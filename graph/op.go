@@ -37,17 +37,18 @@ func (k Kind) String() string { return kindNames[k] }
 type trait uint32
 
 const (
-	intToFloat     trait = 1 << iota // integer operands compute in the default float type
-	boolResult                       // the result is bool
-	realResult                       // complex operands give their real type
-	selfType                         // the type of the first tensor counts, no promotion
-	oneType                          // tensors of different types are rejected
-	noInPlace                        // there is no NAME_ operator
-	noGradient                       // the result never requires gradients
-	mixedDevices                     // 0-d CPU tensors may meet tensors of another device
-	randomOp                         // draws from the random generator
-	contiguousOnly                   // the result is always row-major
-	likeSelf                         // the result is allocated like the first tensor, before the iteration
+	intToFloat        trait = 1 << iota // integer operands compute in the default float type
+	boolResult                          // the result is bool
+	realResult                          // complex operands give their real type
+	selfType                            // the type of the first tensor counts, no promotion
+	oneType                             // tensors of different types are rejected
+	noInPlace                           // there is no NAME_ operator
+	noGradient                          // the result never requires gradients
+	mixedDevices                        // 0-d CPU tensors may meet tensors of another device
+	randomOp                            // draws from the random generator
+	contiguousOnly                      // the result is always row-major
+	likeSelf                            // the result is allocated like the first tensor, before the iteration
+	unsettledGradient                   // torch versions disagree on whether results require gradients
 )
 
 // rule infers the outputs of an operator whose arguments are bound.
@@ -248,6 +249,17 @@ func (op *Op) normalForm(values []Value) ([]Value, []Keyword) {
 		}
 	}
 	return args, keywords
+}
+
+// Operator is the table's row for an aten-level node, or one without rules for an operator that is known by its schema only.
+func (n *Node) Operator() (*Op, bool) {
+	if op, ok := LookUp(n.Target); ok {
+		return op, true
+	}
+	if n.Schema == nil {
+		return nil, false
+	}
+	return &Op{Schema: n.Schema, Kind: KindLibrary}, true
 }
 
 // Argument gives the value of a parameter of an aten-level node, its default when the node does not mention it; false when the

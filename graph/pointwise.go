@@ -169,6 +169,10 @@ func (c *inference) checkOperator(compute DType) error {
 		if c.op.InPlace && compute.IsComplex() {
 			return unknown("abs_ of complex numbers")
 		}
+	case "hardtanh":
+		if compute == Uint8 { // the default bounds are not uint8, which torch versions treat differently
+			return unknown("hardtanh of uint8")
+		}
 	case "clamp":
 		if c.value("min") == nil && c.value("max") == nil {
 			return unknown("clamp without bounds")

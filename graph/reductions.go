@@ -152,6 +152,9 @@ func inferSum(c *inference) error {
 	if err := c.requireAccepted(m.DType); err != nil {
 		return err
 	}
+	if c.op.Schema.Name == "nansum" && m.DType.IsFloat() && !result.IsFloat() {
+		return unknown("nansum of floats as integers")
+	}
 	if m.DType.IsComplex() && !result.IsComplex() || !c.accepts(result) {
 		return unknown("sum of complex numbers as reals")
 	}

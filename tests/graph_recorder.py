@@ -51,8 +51,13 @@ class T:
         )
 
     def make(self, content: int, device: str) -> torch.Tensor:
-        """Allocate the tensor, every element the same small number."""
+        """Allocate the tensor, every element the same small number.
+
+        On an accelerator integers are 0: an index out of range would end the process there.
+        """
         dtype, sizes, strides, offset, grad = self.spec
+        if device != "cpu" and dtype in INTS:
+            content = 0
         last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
         length = max(1, last + 1) if 0 not in sizes else offset + 1
         values = torch.full((length,), content, device=device).to(getattr(torch, dtype))
