@@ -62,6 +62,7 @@ type Interpreter struct {
 type codeInfo struct {
 	listing *bytecode.Listing
 	index   map[*bytecode.Instruction]int
+	live    [][]bool // by instruction and variable, once asked for
 }
 
 // errorBreak unwinds the interpreter after a break was compiled.
@@ -198,7 +199,7 @@ func (in *Interpreter) decode(code *bytecode.Code) (*codeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := &codeInfo{listing, make(map[*bytecode.Instruction]int, len(listing.Instructions))}
+	info := &codeInfo{listing: listing, index: make(map[*bytecode.Instruction]int, len(listing.Instructions))}
 	for i, instruction := range listing.Instructions {
 		info.index[instruction] = i
 	}

@@ -197,11 +197,12 @@ func (r *rewriter) catches(k int) bool {
 	return false
 }
 
-// bound lists the localsplus indexes that hold a value.
+// bound lists the localsplus indexes that hold a value which the rest of the frame's code may still read.
 func bound(f *Frame) []int {
+	live := f.info.liveAt(f.info.index[f.current], f.code)
 	var indexes []int
 	for k, value := range f.locals {
-		if value != nil {
+		if value != nil && live[k] {
 			indexes = append(indexes, k)
 		}
 	}
@@ -666,6 +667,8 @@ func (r *rewriter) resumeCode(f *Frame, target *bytecode.Instruction, stack []Va
 			continue
 		}
 		cells = append(cells, index)
+	}
+	for _, index := range cells {
 		cellSlots[index] = b.parameter(".v" + integerText(index))
 	}
 	held := []*slot{}

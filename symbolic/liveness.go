@@ -1,0 +1,90 @@
+package symbolic
+
+import "fusee/bytecode"
+
+// liveAt tells which variables (by localsplus index) may be read from an instruction on, through jumps and exception handlers: only
+// these cross a graph break, so that dead values neither stay alive nor cause recompilations.
+func (c *codeInfo) liveAt(position int, code *bytecode.Code) []bool {
+	if c.live == nil {
+		c.live = c.solveLiveness(code)
+	}
+	return c.live[position]
+}
+
+// solveLiveness is the backward data-flow analysis over the whole code, repeated until nothing changes.
+func (c *codeInfo) solveLiveness(code *bytecode.Code) [][]bool {
+	list := c.listing.Instructions
+	live := make([][]bool, len(list))
+	for k := range live {
+		live[k] = make([]bool, len(code.LocalsPlusNames))
+	}
+	handlers := c.handlerTargets()
+	always := readsAllVariables(code)
+	for changed := true; changed; {
+		changed = false
+		for k := len(list) - 1; k >= 0; k-- {
+			if c.updateLive(live, k, handlers[k], always) {
+				changed = true
+			}
+		}
+	}
+	return live
+}
+
+// updateLive recomputes one instruction's live set from its successors; it tells whether the set grew.
+func (c *codeInfo) updateLive(live [][]bool, k int, handlers []int, always bool) bool {
+	i := c.listing.Instructions[k]
+	grew := false
+	merge := func(from int) {
+		for v, is := range live[from] {
+			if is && !live[k][v] && !(i.Opcode == bytecode.StoreFast && i.Arg == v) {
+				live[k][v], grew = true, true
+			}
+		}
+	}
+	if !endsFlow(i.Opcode) && k+1 < len(live) {
+		merge(k + 1)
+	}
+	if i.Jump != nil {
+		merge(c.index[i.Jump])
+	}
+	for _, handler := range handlers {
+		merge(handler)
+	}
+	if usesLocal(i.Opcode) && i.Opcode != bytecode.StoreFast && i.Opcode != bytecode.MakeCell && !live[k][i.Arg] {
+		live[k][i.Arg], grew = true, true
+	}
+	if always {
+		for v := range live[k] {
+			grew = grew || !live[k][v]
+			live[k][v] = true
+		}
+	}
+	return grew
+}
+
+// handlerTargets lists, for each instruction, where an exception in it may go.
+func (c *codeInfo) handlerTargets() [][]int {
+	targets := make([][]int, len(c.listing.Instructions))
+	for _, handler := range c.listing.Handlers {
+		end := len(targets)
+		if handler.End != nil {
+			end = c.index[handler.End]
+		}
+		for k := c.index[handler.Start]; k < end; k++ {
+			targets[k] = append(targets[k], c.index[handler.Target])
+		}
+	}
+	return targets
+}
+
+// readsAllVariables tells code that may look at its variables by name, or through super() without arguments.
+func readsAllVariables(code *bytecode.Code) bool {
+	for _, name := range code.Names {
+		switch name {
+		case "locals", "vars", "eval", "exec", "dir", "super", "_getframe", "currentframe":
+			return true
+		}
+	}
+	return false
+}
