@@ -56,7 +56,7 @@ type caller struct {
 // arguments tags the values of a node. With a schema at hand the parameter's kind decides, otherwise the value's.
 func (c *caller) arguments(node *graph.Node) (*bytecode.List, error) {
 	list := &bytecode.List{}
-	op, known := graph.LookUp(node.Target)
+	op, known := node.Operator()
 	if !known {
 		if len(node.Keywords) > 0 {
 			return nil, errors.Newf("the order of %s's keyword arguments is unknown", node.Target)

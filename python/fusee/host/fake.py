@@ -17,6 +17,7 @@ from torch._subclasses import fake_tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import tensors
+from .operators import signature
 from .tensors import Metadata
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _UNSUPPORTED = (
     fake_tensor.UnsupportedOperatorException,
     NotImplementedError,
 )
-_NOT_FAKED = tensors.UNUSUAL | tensors.CONJUGATE
+NOT_FAKED = tensors.UNUSUAL | tensors.CONJUGATE
 
 
 class Unfakeable(Exception):
@@ -48,7 +49,7 @@ class _Computed(torch.autograd.Function):
         return None, None
 
 
-class _Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):
     """Writes down the aten operations that run, as a node list of section 5."""
 
     def __init__(self, answers: Answers, inputs: list[torch.Tensor]) -> None:
@@ -72,7 +73,8 @@ class _Recorder(TorchDispatchMode):
                 self._places.setdefault(id(output), ("n", index, place) if several else ("n", index))
         self._alive.append(result)
         found = [_metadata(output) if isinstance(output, torch.Tensor) else None for output in outputs]
-        self.nodes.append((f"{function._overloadpacket.__name__}_{index}", str(function), *written, found))
+        name = f"{function._overloadpacket.__name__}_{index}"
+        self.nodes.append((name, str(function), *written, found, signature(function)))
         return result
 
     def write(self, value: Any) -> Any:
@@ -108,12 +110,17 @@ def _mode() -> fake_tensor.FakeTensorMode:
     return fake_tensor.FakeTensorMode(allow_non_fake_inputs=False)
 
 
+def unsupported(error: Exception) -> Reply:
+    """The outcome of a call that cannot be told."""
+    return ("unsupported", f"{type(error).__name__}: {error}".partition("\n")[0]), []
+
+
 class TensorCall:
     """One ``tensor_call``: builds the fake arguments, runs, and describes what came out."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-        self._mode = _mode()
+        self._mentioned: list[Any] = []
         self._inputs: dict[int, torch.Tensor] = {}  # by node id, in order of mention
 
     def run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
@@ -123,22 +130,33 @@ class TensorCall:
                 outcome = self._run(function, arguments, keywords)
             return outcome, self._answers.table.describe(self._mentioned)
         except (Unfakeable, *_UNSUPPORTED) as error:
-            return ("unsupported", f"{type(error).__name__}: {error}".partition("\n")[0]), []
+            return unsupported(error)
         except Exception as error:  # the program would see this exception
             return self._answers.raised(error)
 
+    def mode(self) -> contextlib.AbstractContextManager[Any]:
+        """Under which the arguments are made and the function runs."""
+        return _mode()
+
+    def recorder(self, inputs: list[torch.Tensor]) -> Recorder:
+        """What writes down the operations."""
+        return Recorder(self._answers, inputs)
+
+    def make_tensor(self, metadata: Metadata) -> torch.Tensor:
+        """An argument."""
+        return make_tensor(metadata)
+
     def _run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> tuple[Any, ...]:
-        self._mentioned: list[Any] = []
-        with self._mode:
+        with self.mode():
             positional = [self._build(argument) for argument in arguments]
             named = {name: self._build(argument) for name, argument in keywords}
-            recorder = _Recorder(self._answers, list(self._inputs.values()))
+            recorder = self.recorder(list(self._inputs.values()))
             with recorder:
                 result = _call(function, positional, named)
             structure = self._structure(result)
             return "value", structure, self._expansion(recorder, result)
 
-    def _expansion(self, recorder: _Recorder, result: Any) -> Any:
+    def _expansion(self, recorder: Recorder, result: Any) -> Any:
         try:
             outputs = recorder.write(result)
         except Unfakeable:
@@ -164,9 +182,9 @@ class TensorCall:
 
     def _fake(self, node: int, metadata: Metadata) -> torch.Tensor:
         if node not in self._inputs:
-            if metadata[6] & _NOT_FAKED:
+            if metadata[6] & NOT_FAKED:
                 raise Unfakeable("the argument is not a plain dense tensor")
-            self._inputs[node] = _fake_tensor(metadata)
+            self._inputs[node] = self.make_tensor(metadata)
         return self._inputs[node]
 
     def _structure(self, value: Any) -> Any:
@@ -196,15 +214,24 @@ class TensorCall:
         return "new"
 
 
-def _fake_tensor(metadata: Metadata) -> torch.Tensor:
+def extent(metadata: Metadata) -> int:
+    """How many elements the memory of a tensor must have."""
+    _, _, sizes, strides, offset, _, _ = metadata
+    if 0 in sizes:
+        return offset
+    return offset + 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+
+
+def make_tensor(metadata: Metadata, value: float | None = None) -> torch.Tensor:
+    """A tensor of this metadata, all its memory filled with ``value`` if one is given."""
     dtype, device, sizes, strides, offset, requires_grad, flags = metadata
 
     def make() -> torch.Tensor:
         kind: dict[str, Any] = {"dtype": getattr(torch, dtype), "device": device}
-        if not offset:
-            return torch.empty_strided(sizes, strides, **kind)
-        extent = offset + 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-        return torch.empty(max(extent, offset), **kind).as_strided(sizes, strides, offset).detach()
+        plain = torch.empty(extent(metadata), **kind) if offset else torch.empty_strided(sizes, strides, **kind)
+        if value is not None:
+            plain.as_strided((extent(metadata),), (1,), 0).fill_(value)
+        return plain.as_strided(sizes, strides, offset).detach() if offset else plain
 
     with torch.inference_mode(bool(flags & tensors.INFERENCE)):
         if requires_grad and not flags & tensors.LEAF:

@@ -21,6 +21,7 @@ from ..options import Options
 from ..wrap import calibrate
 from . import miss
 from .describe import ObjectTable
+from .operators import signature
 from .tensors import DECORATED, UNUSUAL, metadata
 
 Runner = Callable[..., Any]
@@ -60,7 +61,8 @@ def _lower(module: torch.fx.GraphModule, inputs: list[Any], options: Options) ->
 
 def _plan(module: torch.fx.GraphModule, options: Options) -> Runner:
     table = ObjectTable()
-    graph = _Converter(table).graph(module.graph)
+    converter = _Converter(table)
+    graph = converter.graph(module.graph)
     request = {
         "graphs": [graph],
         "state": miss.state(),
@@ -72,7 +74,7 @@ def _plan(module: torch.fx.GraphModule, options: Options) -> Runner:
     if lowered.get("runs") != "plan":
         raise NotLowerable
     try:
-        return _shim.LaunchPlan(lowered["plan"])
+        return converter.with_absent(_shim.LaunchPlan(lowered["plan"]))
     except (TypeError, ValueError, RuntimeError, AttributeError, LookupError) as error:
         raise HostFailure("plan", f"the compiler's plan cannot be used: {error}") from error
 
@@ -82,7 +84,7 @@ def _metadata(value: Any) -> Any:
         *front, flags = metadata(value)
         return (*front, flags & ~(UNUSUAL | DECORATED))
     if type(value) in (tuple, list):
-        return [_metadata(item) for item in value]
+        return [None if item is None else _metadata(item) for item in value]
     raise NotLowerable  # symbolic sizes, or a number computed from data
 
 
@@ -95,6 +97,7 @@ class _Converter:
         self._nodes: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
+        self._absent: list[int] = []  # where the graph returns None, as backward does for what needs no gradient
 
     def graph(self, graph: torch.fx.Graph) -> dict[str, Any]:
         """The graph of section 5."""
@@ -128,12 +131,28 @@ class _Converter:
         kwargs = {name: self._argument(argument) for name, argument in node.kwargs.items()}
         found = _metadata(node.meta.get("val"))
         self._places[node] = ("n", len(self._nodes))
-        self._nodes.append((node.name, str(node.target), args, kwargs, found if type(found) is list else [found]))
+        outputs = found if type(found) is list else [found]
+        self._nodes.append((node.name, str(node.target), args, kwargs, outputs, signature(node.target)))
 
     def output(self, node: torch.fx.Node) -> None:
         """What the graph returns."""
         results: Any = node.args[0]
-        self._outputs = [self._argument(result) for result in results]
+        self._absent = [place for place, result in enumerate(results) if result is None]
+        self._outputs = [self._argument(result) for result in results if result is not None]
+
+    def with_absent(self, plan: Runner) -> Runner:
+        """A plan that returns the graph's Nones too."""
+        absent = self._absent
+        if not absent:
+            return plan
+
+        def run(*inputs: Any) -> list[Any]:
+            results = list(plan(*inputs))
+            for place in absent:
+                results.insert(place, None)
+            return results
+
+        return run
 
     def _argument(self, argument: Any) -> Any:
         if isinstance(argument, torch.fx.Node):

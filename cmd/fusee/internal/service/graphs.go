@@ -75,6 +75,19 @@ func wireGraphs(graphs []*CompiledGraph) *bytecode.List {
 
 // wire writes a graph as docs/contracts.md, section 5; the nodes go along only where Python runs them.
 func (c *CompiledGraph) wire() *bytecode.Dict {
+	wired := c.wireHead()
+	if c.Compiled != nil {
+		return wired
+	}
+	writer := newNodeWriter(c.Graph)
+	wired.Set("inputs", writer.inputs())
+	wired.Set("nodes", writer.nodes())
+	wired.Set("outputs", writer.outputs())
+	return wired
+}
+
+// wireHead writes what graphs have that the host knows the nodes of.
+func (c *CompiledGraph) wireHead() *bytecode.Dict {
 	wired := &bytecode.Dict{}
 	wired.Set("name", c.Graph.Name)
 	wired.Set("text", c.Graph.String())
@@ -86,10 +99,6 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 	}
 	wired.Set("runs", "python")
 	wired.Set("plan", bytecode.None)
-	writer := newNodeWriter(c.Graph)
-	wired.Set("inputs", writer.inputs())
-	wired.Set("nodes", writer.nodes())
-	wired.Set("outputs", writer.outputs())
 	return wired
 }
 

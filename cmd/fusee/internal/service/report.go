@@ -16,32 +16,54 @@ func (s *Service) report(session *trace.Session, c *Compilation, request *reques
 	if err != nil {
 		return nil, err
 	}
-	writer := &reporter{session: session}
+	writer := &reporter{session: session, described: function}
+	return c.describe(writer), writer.err
+}
+
+// describe writes the report of a compilation; one of a lower request has no function, breaks or guards.
+func (c *Compilation) describe(writer *reporter) *bytecode.Dict {
+	breaks, checks := []symbolic.Break(nil), guards.NewProgram()
+	if c.Capture != nil {
+		breaks, checks = c.Capture.Breaks, c.Capture.Program
+	}
 	report := &bytecode.Dict{}
 	report.Set("format", int64(1))
-	report.Set("function", writer.function(function))
+	report.Set("function", writer.function())
 	report.Set("action", "entry")
 	report.Set("reason", bytecode.None)
 	report.Set("graphs", writer.graphs(c.Graphs))
-	report.Set("breaks", writer.breaks(c.Capture.Breaks))
-	report.Set("guards", writer.guards(c.Capture.Program, function))
+	report.Set("breaks", writer.breaks(breaks))
+	report.Set("guards", writer.guards(checks))
 	report.Set("kernels", writer.kernels(c.Graphs))
 	report.Set("recompile", bytecode.None)
 	report.Set("times", c.times)
-	return report, writer.err
+	return report
 }
 
 type reporter struct {
-	session *trace.Session
-	err     error
+	session   *trace.Session
+	described *trace.Description // the function; nil for a lower request
+	err       error
 }
 
-func (r *reporter) function(d *trace.Description) *bytecode.Dict {
+// code is the function's code object; nil without one.
+func (r *reporter) code() *bytecode.Code {
+	if r.described == nil {
+		return nil
+	}
+	code, _ := trace.Field(r.described.Payload, "code").(*bytecode.Code)
+	return code
+}
+
+func (r *reporter) function() *bytecode.Dict {
 	wired := &bytecode.Dict{}
-	code, _ := trace.Field(d.Payload, "code").(*bytecode.Code)
-	wired.Set("name", trace.Text(d.Payload, "qualname"))
+	name := "graphs of another capture"
+	if r.described != nil {
+		name = trace.Text(r.described.Payload, "qualname")
+	}
+	wired.Set("name", name)
 	file, line := "", int64(0)
-	if code != nil {
+	if code := r.code(); code != nil {
 		file, line = code.FileName, int64(code.FirstLine)
 	}
 	wired.Set("file", file)
@@ -85,10 +107,9 @@ func (r *reporter) breaks(breaks []symbolic.Break) *bytecode.List {
 	return list
 }
 
-func (r *reporter) guards(program *guards.Program, function *trace.Description) *bytecode.List {
+func (r *reporter) guards(program *guards.Program) *bytecode.List {
 	list := &bytecode.List{Items: []bytecode.Object{}}
-	code, _ := trace.Field(function.Payload, "code").(*bytecode.Code)
-	for _, described := range program.Describe(rootNames(code)) {
+	for _, described := range program.Describe(rootNames(r.code())) {
 		wired := &bytecode.Dict{}
 		wired.Set("text", described.Text)
 		wired.Set("reason", "")

@@ -1,0 +1,90 @@
+// Package wire reads and writes tensor metadata and graphs in the form of messages (docs/contracts.md, sections 3 and 5).
+package wire
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/graph"
+	"fusee/trace"
+)
+
+// metaFields is the number of items of tensor metadata.
+const metaFields = 7
+
+// ParseMeta reads tensor metadata; items after the seventh are ignored, as object descriptions have more. The error is about a malformed
+// tuple or an element type that is not known.
+func ParseMeta(object bytecode.Object) (graph.Meta, error) {
+	fields, ok := object.(bytecode.Tuple)
+	if !ok || len(fields) < metaFields {
+		return graph.Meta{}, errors.New("a tensor's metadata is malformed")
+	}
+	name, _ := fields[0].(string)
+	dtype, known := graph.ParseDType(name)
+	if !known {
+		return graph.Meta{}, errors.Newf("element type %q is not known", name)
+	}
+	deviceName, _ := fields[1].(string)
+	device, err := ParseDevice(deviceName)
+	if err != nil {
+		return graph.Meta{}, err
+	}
+	sizes, sizesOK := parseSizes(fields[2])
+	strides, stridesOK := parseSizes(fields[3])
+	offset, offsetOK := fields[4].(int64)
+	if !sizesOK || !stridesOK || !offsetOK || offset < 0 {
+		return graph.Meta{}, errors.New("a tensor's sizes, strides or offset are no natural numbers")
+	}
+	requiresGrad, _ := fields[5].(bool)
+	flags, _ := fields[6].(int64)
+	meta := graph.Meta{DType: dtype, Device: device, Sizes: sizes, Strides: strides, Offset: graph.Size{Hint: offset}, RequiresGrad: requiresGrad, Flags: graph.MetaFlags(flags)}
+	if len(sizes) != len(strides) && meta.Flags&graph.FlagNotPlain == 0 {
+		return graph.Meta{}, errors.New("a tensor has more sizes than strides")
+	}
+	return meta, nil
+}
+
+func parseSizes(object bytecode.Object) ([]graph.Size, bool) {
+	items := trace.Items(object)
+	sizes := make([]graph.Size, len(items))
+	for i, item := range items {
+		n, ok := item.(int64)
+		if !ok || n < 0 {
+			return nil, false
+		}
+		sizes[i] = graph.Size{Hint: n}
+	}
+	return sizes, true
+}
+
+// ParseDevice reads "cpu" or "cuda:0".
+func ParseDevice(name string) (graph.Device, error) {
+	kind, index, numbered := strings.Cut(name, ":")
+	device := graph.Device{Type: kind}
+	if numbered {
+		n, err := strconv.ParseUint(index, 10, 16)
+		if err != nil {
+			return graph.Device{}, errors.Newf("device %q is not known", name)
+		}
+		device.Index = int(n)
+	}
+	return device, nil
+}
+
+// WriteMeta writes tensor metadata; symbolic sizes stand as their values at capture.
+func WriteMeta(meta *graph.Meta) bytecode.Tuple {
+	return bytecode.Tuple{
+		meta.DType.String(), meta.Device.String(), writeSizes(meta.Sizes), writeSizes(meta.Strides), meta.Offset.Hint, meta.RequiresGrad, int64(meta.Flags),
+	}
+}
+
+func writeSizes(sizes []graph.Size) bytecode.Tuple {
+	wired := make(bytecode.Tuple, len(sizes))
+	for i, size := range sizes {
+		wired[i] = size.Hint
+	}
+	return wired
+}
