@@ -14,7 +14,10 @@ baselines=${BASELINES-tiny large}
 mkdir -p "$out"
 
 started=$SECONDS
-left() { echo $((${LIMIT:-480} - (SECONDS - started))); }
+left() { # never 0, which timeout takes for no limit
+    local seconds=$((${LIMIT:-480} - (SECONDS - started)))
+    echo $((seconds > 0 ? seconds : 1))
+}
 stage() { printf '== %s (%d s left)\n' "$1" "$(left)" | tee -a "$out/stages.txt"; }
 
 stage 'entering the bundle'
