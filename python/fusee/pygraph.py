@@ -100,7 +100,7 @@ class _Writer:
 
     def _last_uses(self) -> dict[int, int]:
         last: dict[int, int] = {}
-        for index, (_, _, args, kwargs, _) in enumerate(self._graph["nodes"]):
+        for index, (_, _, args, kwargs, *_) in enumerate(self._graph["nodes"]):
             last[index] = index
             for argument in (*args, *_named(kwargs).values()):
                 last.update({leaf[1]: index for leaf in leaves(argument) if is_node(leaf)})
@@ -111,7 +111,7 @@ class _Writer:
         return last
 
     def _call(self, node: Any) -> str:
-        _, target, args, kwargs, _ = node
+        _, target, args, kwargs, *_ = node
         function = self._value(target) if type(target) is int else names.resolve(target)
         written = [self._text(argument) for argument in args]
         method = _method(target)
@@ -199,7 +199,7 @@ class _Builder:
         """Placeholders, one fx node for each node, and the output."""
         for name, _ in self._graph["inputs"]:
             self._inputs.append(self._fx.placeholder(identifiers([name])[0]))
-        for name, target, args, kwargs, _ in self._graph["nodes"]:
+        for name, target, args, kwargs, *_ in self._graph["nodes"]:
             named = {key: self._argument(item) for key, item in _named(kwargs).items()}
             self._nodes.append(self._node(name, target, tuple(map(self._argument, args)), named))
         self._fx.output(tuple(map(self._argument, self._graph["outputs"])))

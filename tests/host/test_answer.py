@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import collections
 import math
+import os
+import subprocess
+import sys
 import types
 from typing import Any
 
@@ -222,3 +225,32 @@ def test_named_tuples_keep_their_type(answers: Answers) -> None:
     kind, structure, _ = ask(answers, "tensor_call", number, [pair], [])
     assert kind == "value" and structure[0] == "named" and answers.table.object(structure[1]) is Pair
     assert [item[2] for item in structure[2]] == [("same", 2), ("same", 1)]
+
+
+def test_small_calls_neither_import_nor_draw_nor_touch_anything() -> None:
+    """In a fresh process: the fake mode's seconds of imports are not needed, and random numbers stay the same."""
+    code = """
+import sys, torch
+from fusee.host.answer import Answers
+from fusee.host.describe import ObjectTable
+answers = Answers(ObjectTable())
+torch.manual_seed(0)
+tensor = ("T", 1, ("float32", "cpu", (3, 4), (4, 1), 0, False, 2))
+for target, more in (("torch.softmax", [(0,)]), ("torch.nn.functional.dropout", [(0.5,)]), ("Tensor.bernoulli", [])):
+    kind, (outcome, _) = answers(("tensor_call", target, [tensor, *more], []))
+    assert outcome[0] == "value" and outcome[1][1][2] == (3, 4), outcome
+drawn = torch.rand(1)
+torch.manual_seed(0)
+assert drawn == torch.rand(1)
+assert "sympy" not in sys.modules
+for target in ("torch.nonzero", "Tensor.item", "Tensor.tolist", "torch.unique"):
+    kind, (outcome, _) = answers(("tensor_call", target, [tensor], []))
+    assert outcome[0] != "value", (target, outcome)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_large_tensors_are_faked(answers: Answers) -> None:
+    huge = ("T", 1, ("float32", "cpu", (1 << 40,), (1,), 0, False, 2))
+    outcome = ask(answers, "tensor_call", "torch.sinc", [huge], [])
+    assert outcome[0] == "value" and outcome[1][1][2] == (1 << 40,)

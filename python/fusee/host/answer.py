@@ -41,7 +41,8 @@ class Answers:
             reply: Message = ("answer", self._questions[question[0]](*question[1:]))
         except Exception as error:  # the compiler may ask nonsense; the user's program must not feel it
             reply = ("error", f"{question[0]}: {type(error).__name__}: {error}")
-        logs.log("trace", f"{question!r:.300} -> {reply!r:.300}")
+        if logs.enabled("trace"):
+            logs.log("trace", f"{question!r:.300} -> {reply!r:.300}")
         return reply
 
     def describe(self, numbers: list[int]) -> Reply:
@@ -88,9 +89,13 @@ class Answers:
     def tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
         """Run a torch function on fake tensors."""
         from .fake import TensorCall
+        from .small import SmallCall
 
-        function = names.resolve(target) if type(target) is str else self.build(target)
-        return TensorCall(self).run(function, arguments, keywords)
+        if type(target) is not str:
+            return TensorCall(self).run(self.build(target), arguments, keywords)
+        function = names.resolve(target)
+        small = SmallCall(self).outcome(target, function, arguments, keywords)
+        return small if small is not None else TensorCall(self).run(function, arguments, keywords)
 
     def hash_equal(self, left: Any, right: Any) -> Reply:
         """``a == b`` where no user code runs."""

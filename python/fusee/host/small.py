@@ -1,0 +1,101 @@
+"""``tensor_call`` on small real tensors, which costs microseconds where the first fake operation costs seconds.
+
+It says what the real operation does, and falls back to fake tensors wherever values could matter: for an exception, for
+a result that is not a tensor, for operators that read values into sizes, and for anything not small or not on the CPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import fake
+from .tensors import Metadata
+
+if TYPE_CHECKING:
+    from .answer import Reply
+
+# Elements of all arguments together: two of half this size still have a small outer product.
+_MOST_ELEMENTS = 1 << 13
+_VALUE = 1  # in the arguments: a valid index of most dimensions, and no division by zero
+_ELSEWHERE = frozenset({"Tensor.cuda", "Tensor.xpu", "Tensor.pin_memory", "Tensor.share_memory_", "Tensor.numpy"})
+_READS_VALUES = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+
+
+class NotSmall(Exception):
+    """The call must run on fake tensors instead."""
+
+
+class _Recorder(fake.Recorder):  # type: ignore[no-untyped-call]
+    """Refuses operators whose results' metadata depend on values."""
+
+    def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if any(tag in function.tags for tag in _READS_VALUES):
+            raise fake.Unfakeable(f"what {function} returns depends on values")
+        return super().__torch_dispatch__(function, kinds, args, kwargs)
+
+
+class SmallCall(fake.TensorCall):
+    """One ``tensor_call`` on real tensors."""
+
+    def outcome(self, target: str, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply | None:
+        """The outcome, or None where only fake tensors can tell it."""
+        everything = [*arguments, *(value for _, value in keywords)]
+        if target in _ELSEWHERE or not _is_small(list(_tensors(everything))):
+            return None
+        try:
+            outcome = self._run(function, arguments, keywords)
+        except fake.Unfakeable as error:
+            return fake.unsupported(error)
+        except Exception:  # perhaps on account of the values; fake tensors have none
+            return None
+        return outcome, self._answers.table.describe(self._mentioned)
+
+    @contextlib.contextmanager
+    def mode(self) -> Iterator[None]:
+        """Random numbers that the call draws must not be missing later."""
+        with torch.random.fork_rng(devices=[]):
+            yield
+
+    def recorder(self, inputs: list[torch.Tensor]) -> fake.Recorder:
+        """What writes down the operations and refuses some."""
+        return _Recorder(self._answers, inputs)
+
+    def make_tensor(self, metadata: Metadata) -> torch.Tensor:
+        """An argument full of ones."""
+        return fake.make_tensor(metadata, _VALUE)
+
+    def _build(self, argument: Any) -> Any:
+        value = super()._build(argument)
+        if isinstance(value, (torch.device, str)):
+            _refuse_other_devices(str(value))
+        return value
+
+    def _mention(self, value: Any) -> Any:
+        if value is not None and not isinstance(value, type):
+            raise NotSmall
+        return super()._mention(value)
+
+
+def _refuse_other_devices(name: str) -> None:
+    if name.partition(":")[0] in ("cuda", "xpu", "mps", "hpu", "meta"):
+        raise NotSmall
+
+
+def _tensors(arguments: list[Any]) -> Iterator[Metadata]:
+    for argument in arguments:
+        parts = argument if isinstance(argument, tuple) else ()
+        if len(parts) == 3 and parts[0] == "T":
+            yield parts[2]
+        elif len(parts) > 1 and parts[0] in ("tuple", "list", "slice"):
+            yield from _tensors(list(parts[1:]) if parts[0] == "slice" else parts[1])
+        elif len(parts) > 1 and parts[0] == "dict":
+            yield from _tensors([value for _, value in parts[1]])
+
+
+def _is_small(found: list[Metadata]) -> bool:
+    plain = all(metadata[1] == "cpu" and not metadata[6] & fake.NOT_FAKED for metadata in found)
+    return bool(found) and plain and sum(map(fake.extent, found)) <= _MOST_ELEMENTS
