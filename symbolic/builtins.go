@@ -91,6 +91,13 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 	if _, isInstance := self.(*Instance); isInstance {
 		return nil, false, nil // the protocol would only lead back to this method
 	}
+	if tuple, ok := self.(*Tuple); ok && hasMethods(tuple) {
+		var handled bool
+		var err error
+		if self, arguments, handled, err = in.plainTuples(tuple, arguments); err != nil || handled {
+			return self, handled, err
+		}
+	}
 	for _, row := range binaryOperators[:13] {
 		if row.method == method && len(arguments.Positional) == 1 {
 			value, err := in.binary(row, self, arguments.Positional[0])
@@ -130,6 +137,25 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 		return none(), true, in.setItem(self, arguments.Positional[0], nil)
 	}
 	return nil, false, nil
+}
+
+// plainTuples takes a tuple's own method to the items alone: it was reached through the class, whose methods it must not lead back to.
+func (in *Interpreter) plainTuples(self *Tuple, arguments Arguments) (Value, Arguments, bool, error) {
+	positional, err := in.realAll(arguments.Positional)
+	if err != nil {
+		return nil, arguments, false, err
+	}
+	for i, argument := range positional {
+		switch other := argument.(type) {
+		case *Tuple:
+			if hasMethods(other) {
+				positional[i] = &Tuple{items: other.items}
+			}
+		case *Instance:
+			return nil, arguments, false, unsupported(reasonOperator, "%s and %s", self.typeName(), other.typeName())
+		}
+	}
+	return &Tuple{items: self.items}, Arguments{positional, arguments.Keywords}, false, nil
 }
 
 // evaluateCall runs a pure C function in the host when every argument is a constant.

@@ -102,6 +102,11 @@ func (in *Interpreter) tailCall(target Value, arguments Arguments) (Value, error
 		return nil, err
 	}
 	if c, ok := target.(callable); ok {
+		if in.nesting >= maxNesting {
+			return nil, unsupported(reasonDepth, "%d calls", in.nesting)
+		}
+		in.nesting++
+		defer func() { in.nesting-- }()
 		return c.call(in, arguments)
 	}
 	if opaque, ok := target.(*Opaque); ok {

@@ -238,7 +238,31 @@ func (in *Interpreter) constructPartial(values []Value, keywords []KeywordArgume
 			return nil, true, err
 		}
 	}
-	return &descriptorValue{kind: "partial", parts: []Value{values[0], &Tuple{items: append([]Value{}, values[1:]...)}, table}}, true, nil
+	return in.flatPartial(values[0], values[1:], table)
+}
+
+// flatPartial makes a partial object; one of another partial takes over that one's function and arguments, as CPython's does.
+func (in *Interpreter) flatPartial(function Value, values []Value, table *Dict) (Value, bool, error) {
+	function, err := in.real(function)
+	if err != nil {
+		return nil, true, err
+	}
+	inner, ok := function.(*descriptorValue)
+	if !ok || inner.kind != "partial" {
+		return &descriptorValue{kind: "partial", parts: []Value{function, &Tuple{items: append([]Value{}, values...)}, table}}, true, nil
+	}
+	own, err := in.listOf(inner.parts[1])
+	if err != nil {
+		return nil, true, err
+	}
+	merged := newDict()
+	if err := in.mergeInto(merged, inner.parts[2]); err != nil {
+		return nil, true, err
+	}
+	if err := in.updateDict(merged, table); err != nil {
+		return nil, true, err
+	}
+	return in.flatPartial(inner.parts[0], append(append([]Value{}, own...), values...), merged)
 }
 
 // constructIterator is enumerate, zip, map, filter and reversed.

@@ -265,7 +265,7 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 
 // hashInstance hashes by identity where the class keeps object's own methods, and by base value for subclasses of builtins.
 func (in *Interpreter) hashInstance(v *Instance) (any, error) {
-	if v.class.isSubclassOf("enum.Enum") && v.object != nil {
+	if v.class.isSubclassOf("enum.Enum") && v.object != nil && v.base == nil {
 		return fmt.Sprintf("object %d", v.object.id), nil
 	}
 	for _, name := range []string{"__hash__", "__eq__"} {
@@ -274,7 +274,7 @@ func (in *Interpreter) hashInstance(v *Instance) (any, error) {
 			return nil, err
 		}
 		if owner == nil || owner.name != "object" && owner.name != "torch.nn.modules.module.Module" && owner.name != "BaseException" {
-			if v.base != nil {
+			if v.base != nil && owner != nil && !userClass(owner.name) {
 				return in.hashKey(v.base)
 			}
 			return nil, unsupported(reasonHash, "%s", v.class.name)

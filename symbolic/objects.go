@@ -169,7 +169,7 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 	case "tuple", "size":
 		return in.describedTuple(d, object)
 	case "list":
-		return &List{object: object}, nil
+		return in.describedList(d, object)
 	case "dict":
 		return in.describedDict(d, object)
 	case "set", "frozenset":
@@ -355,6 +355,15 @@ func (in *Interpreter) subclassOf(typeID trace.ObjectID, builtin string) (*Class
 		return nil, err
 	}
 	return class, nil
+}
+
+// describedList leaves instances of subclasses of list to Python: their methods may be anything.
+func (in *Interpreter) describedList(d *trace.Description, object *existing) (Value, error) {
+	class, err := in.subclassOf(d.TypeID, "list")
+	if err != nil || class != nil {
+		return &Opaque{object, "list"}, err
+	}
+	return &List{object: object}, nil
 }
 
 func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Value, error) {

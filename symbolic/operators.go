@@ -408,7 +408,7 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 		return false, err
 	}
 	left, right = operands[0], operands[1]
-	if left == right && !isTensor(left) {
+	if left == right && !isTensor(left) && !isNaN(left) {
 		return true, nil
 	}
 	switch a := left.(type) {
@@ -456,6 +456,21 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 		return in.truth(value)
 	}
 	return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
+}
+
+// isNaN tells the floats that differ from themselves, and complex numbers with such a part.
+func isNaN(value Value) bool {
+	constant, ok := value.(*Constant)
+	if !ok {
+		return false
+	}
+	switch number := constant.Value.(type) {
+	case float64:
+		return number != number
+	case complex128:
+		return number != number
+	}
+	return false
 }
 
 // differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
