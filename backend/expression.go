@@ -103,8 +103,7 @@ func expressible(e *graph.Expression, compute loop.Type) bool {
 	case "operand":
 		return true
 	case "constant":
-		_, isComplex := e.Constant.(complex128)
-		return !isComplex
+		return representable(e.Constant, compute)
 	}
 	for _, arg := range e.Args {
 		if !expressible(arg, compute) {
@@ -117,6 +116,17 @@ func expressible(e *graph.Expression, compute loop.Type) bool {
 		return integerPower(e, typ)
 	}
 	return !row.divides || typ.Is(float) || nonZeroConstant(e.Args[1])
+}
+
+// representable reports whether a number can be a constant of the type: not complex, and for integers and bool a whole number.
+func representable(value graph.Value, typ loop.Type) bool {
+	switch v := value.(type) {
+	case complex128:
+		return false
+	case float64:
+		return typ.Is(loop.ClassFloat) || v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
+	return true
 }
 
 // ruleFor finds the row of an expression on arguments of a type.

@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "2"
+const Version = "3"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -208,7 +208,7 @@ func (e *emitter) allStages() []*loop.Stage {
 func (e *emitter) overOuter() {
 	last := len(e.kernel.Outer) - 1
 	if last < 0 {
-		e.points("%begin", "%end", func() { e.stages() })
+		e.each("%begin", "%end", func(string) { e.stages() })
 		return
 	}
 	if e.kernel.Outer[last].Is(0) {
@@ -222,12 +222,57 @@ func (e *emitter) overOuter() {
 	length := e.positive(e.int(e.kernel.Outer[last]))
 	first := e.assign("udiv i64 %%begin, %s", length)
 	rounded := e.assign("add i64 %%end, %s", e.assign("sub i64 %s, 1", length))
-	e.loop(first, e.assign("udiv i64 %s, %s", rounded, length), "1", nil, func(row string, _ []string) []string {
-		e.scoped(func() {
-			e.decompose(row, e.kernel.Outer[:last])
-			before := e.multiply(row, length)
-			from := e.extremum("smax", e.assign("sub i64 %%begin, %s", before), "0")
-			e.row(from, e.extremum("smin", e.assign("sub i64 %%end, %s", before), length))
+	end := e.assign("udiv i64 %s, %s", rounded, length)
+	if e.kernel.Pointwise() && crosses(e.kernel) {
+		e.tiles(first, end, length)
+		return
+	}
+	e.each(first, end, func(row string) { e.partOfRow(row, length, "0", length) })
+}
+
+// each runs body for every number from…to.
+func (e *emitter) each(from, to string, body func(number string)) {
+	e.loop(from, to, "1", nil, func(number string, _ []string) []string {
+		e.scoped(func() { body(number) })
+		return nil
+	})
+}
+
+// partOfRow covers the positions from…to of a row that belong to the call's outer points.
+func (e *emitter) partOfRow(row, length, from, to string) {
+	last := len(e.kernel.Outer) - 1
+	e.decompose(row, e.kernel.Outer[:last])
+	before := e.multiply(row, length)
+	from = e.extremum("smax", e.assign("sub i64 %%begin, %s", before), from)
+	e.row(from, e.extremum("smin", e.assign("sub i64 %%end, %s", before), to))
+}
+
+// tileRows is the height of a tile; it is one block of lanes wide. A matrix read across the tile's rows is then read a cache line from as many places as there are
+// lanes, which stay in the first-level cache even where they all fall into one of its sets, as they do for strides of a power of two.
+const tileRows = 16
+
+// crosses reports whether some access walks memory across the rows, while its neighbour in the next row is its neighbour in memory.
+func crosses(kernel *loop.Kernel) bool {
+	last := len(kernel.Outer) - 1
+	for index := range kernel.Stages {
+		for _, access := range accesses(&kernel.Stages[index]) {
+			across := !access.Strides[last].Is(0) && !access.Strides[last].Is(1)
+			if last > 0 && across && access.Strides[last-1].Is(1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tiles covers rows first…end tile by tile.
+func (e *emitter) tiles(first, end, length string) {
+	e.loop(first, end, strconv.Itoa(tileRows), nil, func(rows string, _ []string) []string {
+		rowsEnd := e.extremum("smin", e.assign("add i64 %s, %d", rows, tileRows), end)
+		e.loop("0", length, strconv.Itoa(e.native), nil, func(columns string, _ []string) []string {
+			columnsEnd := e.extremum("smin", e.assign("add i64 %s, %d", columns, e.native), length)
+			e.each(rows, rowsEnd, func(row string) { e.partOfRow(row, length, columns, columnsEnd) })
+			return nil
 		})
 		return nil
 	})
@@ -243,14 +288,6 @@ func (e *emitter) positive(size string) string {
 
 func (e *emitter) extremum(which, left, right string) string {
 	return e.call("i64", "llvm."+which+".i64", []string{"i64", "i64"}, []string{left, right})
-}
-
-// points runs body once for every outer number from…to without entering dimensions; there are none.
-func (e *emitter) points(from, to string, body func()) {
-	e.loop(from, to, "1", nil, func(string, []string) []string {
-		e.scoped(body)
-		return nil
-	})
 }
 
 // decompose enters the dimensions of the given sizes at row-major number position.
@@ -272,12 +309,14 @@ func (e *emitter) decompose(position string, sizes []loop.Int) {
 // row covers positions from…to of the last outer dimension, in blocks of lanes and then one by one.
 func (e *emitter) row(from, to string) {
 	e.scoped(func() {
+		blocks := []int{4 * e.native, e.native, 1} // columns are read in whole cache lines
 		if e.kernel.Pointwise() {
+			blocks = blocks[1:]
 			for _, stage := range e.allStages() {
 				e.hoist(stage, e.vector, false)
 			}
 		}
-		e.sweep(from, to, []int{e.native, 1}, nil, func(lanes int, position string, _ []string) []string {
+		e.sweep(from, to, blocks, nil, func(lanes int, position string, _ []string) []string {
 			e.enter(position, e.allStages()...)
 			e.stages()
 			return nil
