@@ -27,7 +27,7 @@ func (in *Interpreter) raiseWith(class *Class, arguments ...Value) error {
 
 // raiseInstance raises an exception object, chaining it to the one being handled.
 func (in *Interpreter) raiseInstance(exception *Instance) error {
-	if current := in.handled(); current != nil && current != exception && exception.exception.context == nil {
+	if current := in.handled(); current != nil && current != Value(exception) && exception.exception.context == nil {
 		exception.exception.context = current
 	}
 	step := 0
@@ -40,13 +40,11 @@ func (in *Interpreter) raiseInstance(exception *Instance) error {
 	return &Raised{exception, step}
 }
 
-// handled is the exception that sys.exc_info would show.
-func (in *Interpreter) handled() *Instance {
+// handled is the exception that sys.exc_info would show, nil for none.
+func (in *Interpreter) handled() Value {
 	for f := in.frame; f != nil; f = f.back {
 		if n := len(f.handling); n > 0 {
-			if exception, ok := f.handling[n-1].(*Instance); ok {
-				return exception
-			}
+			return f.handling[n-1]
 		}
 	}
 	return nil
@@ -249,7 +247,11 @@ func (in *Interpreter) raiseVarargs(f *Frame, count int) error {
 		if current == nil {
 			return in.raise("RuntimeError", "No active exception to reraise")
 		}
-		return &Raised{current, current.exception.raisedAt}
+		exception, err := in.exceptionOf(current)
+		if err != nil {
+			return err
+		}
+		return &Raised{exception, exception.exception.raisedAt}
 	}
 	var cause Value
 	if count == 2 {
@@ -309,7 +311,7 @@ func (in *Interpreter) reraise(f *Frame, arg int) error {
 
 func (in *Interpreter) pushExceptionInfo(f *Frame) {
 	exception := f.pop()
-	f.push(&exceptionMarker{})
+	f.push(&exceptionMarker{exception})
 	f.push(exception)
 	f.handling = append(f.handling, exception)
 }

@@ -12,7 +12,9 @@ import (
 // Limits of one capture: beyond them a graph break or plain Python is the better answer.
 const (
 	maxDepth = 200
-	maxSteps = 2_000_000
+	// maxNesting bounds calls that call each other without a frame, such as methods of builtin types.
+	maxNesting = 1500
+	maxSteps   = 2_000_000
 )
 
 // Request is what the host asks to be captured; see docs/contracts.md, section 4.
@@ -44,6 +46,7 @@ type Interpreter struct {
 	effects  []effect
 	frame    *Frame
 	depth    int
+	nesting  int
 	steps    int
 	activity int // grows with everything that cannot be taken back
 	forced   map[int]*Unsupported

@@ -79,8 +79,8 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 	body := cg.builder.output
 	cg.builder.output = nil
 	cg.position = bytecode.Position{Line: cg.base.FirstLine, EndLine: cg.base.FirstLine, Column: 0, EndColumn: 0}
-	if free := len(cg.base.FreeVars()); free > 0 {
-		cg.emit(bytecode.CopyFreeVars, free)
+	if first := cg.info.listing.Instructions[0]; first.Opcode == bytecode.CopyFreeVars {
+		cg.emit(bytecode.CopyFreeVars, first.Arg)
 	}
 	cg.emit(bytecode.Resume, 0)
 	called, err := cg.callGraph()
@@ -209,13 +209,18 @@ func bound(f *Frame) []int {
 	return indexes
 }
 
-// physical tells stack entries that are Python objects to hand over; NULLs and exception markers are made anew.
+// physical tells stack entries that are Python objects to hand over, or stand for one: NULLs are made anew.
 func physical(value Value) bool {
-	switch value.(type) {
-	case null, *exceptionMarker:
-		return false
+	_, isNull := value.(null)
+	return !isNull
+}
+
+// handedOver is the object that stands for a stack entry: for a handler's mark the exception that it handles.
+func handedOver(value Value) Value {
+	if marker, ok := value.(*exceptionMarker); ok {
+		return marker.exception
 	}
-	return true
+	return value
 }
 
 // state lists the values that frame k needs to stand at its instruction: variables, stack, and what its caller's adapter holds.
@@ -227,7 +232,7 @@ func (r *rewriter) state(k int) []Value {
 	}
 	for _, value := range f.stack {
 		if physical(value) {
-			values = append(values, value)
+			values = append(values, handedOver(value))
 		}
 	}
 	if k < r.innermost() {
@@ -302,22 +307,16 @@ func (r *rewriter) instructionStart(f *Frame) *bytecode.Instruction {
 
 func (r *rewriter) restoreStack(b *builder, stack []Value, held []*slot) {
 	next := 0
-	for i, value := range stack {
-		switch value.(type) {
-		case null:
+	for _, value := range stack {
+		if !physical(value) {
 			b.emit(bytecode.PushNull, 0)
-		case *exceptionMarker:
-			b.loadSlot(held[next])
+			continue
+		}
+		b.loadSlot(held[next])
+		next++
+		if _, handled := value.(*exceptionMarker); handled {
 			b.emit(bytecode.PushExcInfo, 0)
-			next++
-		default:
-			if i > 0 {
-				if _, handled := stack[i-1].(*exceptionMarker); handled {
-					continue // PUSH_EXC_INFO left it there
-				}
-			}
-			b.loadSlot(held[next])
-			next++
+			b.emit(bytecode.PopTop, 0)
 		}
 	}
 }
@@ -551,8 +550,8 @@ func (r *rewriter) variableSlots(b *builder, f *Frame) []*slot {
 	return slots
 }
 
-// saveStack takes the objects off the stack into variables and returns them, deepest first; handlers that are being left are popped. No
-// instruction can pop a NULL, so NULLs sink to the bottom, where the frame's end clears them.
+// saveStack takes the objects off the stack into variables and returns them, deepest first; handlers that are being left are popped, and
+// the exceptions that they handle kept. No instruction can pop a NULL, so NULLs sink to the bottom, where the frame's end clears them.
 func (r *rewriter) saveStack(b *builder, stack []Value) []*slot {
 	var held []*slot
 	nulls := 0
@@ -564,12 +563,16 @@ func (r *rewriter) saveStack(b *builder, stack []Value) []*slot {
 		if nulls > 0 {
 			b.emit(bytecode.Swap, nulls+1)
 		}
-		if _, marker := stack[i].(*exceptionMarker); marker {
-			b.emit(bytecode.PopExcept, 0)
-			continue
-		}
 		s := b.temp()
-		b.storeSlot(s)
+		if _, marker := stack[i].(*exceptionMarker); marker {
+			b.emit(bytecode.PushNull, 0)
+			b.placeholder("name", "sys.exception")
+			b.call(0)
+			b.storeSlot(s)
+			b.emit(bytecode.PopExcept, 0)
+		} else {
+			b.storeSlot(s)
+		}
 		held = append([]*slot{s}, held...)
 	}
 	return held

@@ -266,8 +266,9 @@ type Opaque struct {
 // null is the NULL that CPython keeps on its stack beside callables.
 type null struct{}
 
-// exceptionMarker is the saved exception that PUSH_EXC_INFO leaves under the one being handled.
-type exceptionMarker struct{ previous Value }
+// exceptionMarker is the saved exception that PUSH_EXC_INFO leaves under the one being handled, which it names: the handler may
+// have popped that one from the stack and still be handling it.
+type exceptionMarker struct{ exception Value }
 
 // lastInstruction is the offset that some handlers push for RERAISE.
 type lastInstruction struct{ offset int }
