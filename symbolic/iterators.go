@@ -20,14 +20,24 @@ func (d *Dict) ownSource(in *Interpreter) *guards.Source {
 // sequenceIterator walks items that are all known: over a list, which may grow meanwhile, or over a fixed sequence.
 type sequenceIterator struct {
 	list  *List
+	dict  *Dict // whose size must not change meanwhile
 	items []Value
 	next_ int
 	kind  string // Python's name of the type, for messages
+	// origin is what iter() was called on; done says that the end was reached, behind which a list may grow in vain.
+	origin Value
+	done   bool
 }
 
 func (v *sequenceIterator) typeName() string { return v.kind }
 
 func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
+	if v.done {
+		return nil, nil
+	}
+	if err := v.sizeKept(in); err != nil {
+		return nil, err
+	}
 	items := v.items
 	if v.list != nil {
 		var err error
@@ -36,6 +46,7 @@ func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
 		}
 	}
 	if v.next_ >= len(items) {
+		v.done = true
 		return nil, nil
 	}
 	in.activity++
@@ -43,16 +54,35 @@ func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
 	return items[v.next_-1], nil
 }
 
-// rest takes what is left.
-func (v *sequenceIterator) rest(in *Interpreter) ([]Value, error) {
-	items := v.items
-	if v.list != nil {
-		var err error
-		if items, err = v.list.contents(in); err != nil {
-			return nil, err
-		}
+// sizeKept raises as CPython does where a dict grew or shrank under its iterator; other changes of its keys are left to Python.
+func (v *sequenceIterator) sizeKept(in *Interpreter) error {
+	if v.dict == nil {
+		return nil
 	}
-	return items[min(v.next_, len(items)):], nil
+	entries, err := v.dict.live(in)
+	if err != nil {
+		return err
+	}
+	if len(entries) != len(v.items) {
+		v.next_ = len(v.items)
+		return in.raise("RuntimeError", "dictionary changed size during iteration")
+	}
+	if v.next_ < len(entries) && !v.sameKey(entries[v.next_]) {
+		return unsupported(reasonIteration, "a dict whose keys change meanwhile")
+	}
+	return nil
+}
+
+// sameKey tells whether the entry that comes next is the one that was there at first.
+func (v *sequenceIterator) sameKey(entry *dictEntry) bool {
+	switch v.kind {
+	case "dict_keyiterator":
+		return v.items[v.next_] == entry.key
+	case "dict_valueiterator":
+		return v.items[v.next_] == entry.value
+	}
+	pair, ok := v.items[v.next_].(*Tuple)
+	return ok && pair.items[0] == entry.key && pair.items[1] == entry.value
 }
 
 // goIterator computes its items in Go: enumerate, zip, map, filter and the iterators of itertools.
@@ -98,10 +128,10 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &sequenceIterator{items: entryKeys(entries), kind: "dict_keyiterator"}, nil
+		return &sequenceIterator{items: entryKeys(entries), kind: "dict_keyiterator", dict: v, origin: v}, nil
 	case *dictView:
 		items, err := v.items(in)
-		return &sequenceIterator{items: items, kind: "dict_" + v.kind[:len(v.kind)-1] + "iterator"}, err
+		return &sequenceIterator{items: items, kind: "dict_" + v.kind[:len(v.kind)-1] + "iterator", dict: v.dict, origin: v}, err
 	case *Set:
 		if len(v.items) > 1 {
 			return in.iterateSet(v)
