@@ -15,6 +15,7 @@ import (
 // oracle is what tests/graph_oracle.py recorded from eager PyTorch.
 type oracle struct {
 	Torch   string
+	Device  string
 	Tensors []json.RawMessage
 	Schemas []string
 	Samples map[string][][]string
@@ -97,7 +98,7 @@ func (r *replayer) tensor(index string) Value {
 		r.t.Fatalf("type %v", spec[0])
 	}
 	offset, _ := spec[3].(json.Number).Int64()
-	meta := Meta{DType: d, Device: Device{Type: "cpu"}, Sizes: Statics(ints(spec[1])...), Strides: Statics(ints(spec[2])...),
+	meta := Meta{DType: d, Device: Device{Type: r.oracle.Device}, Sizes: Statics(ints(spec[1])...), Strides: Statics(ints(spec[2])...),
 		Offset: Static(offset), RequiresGrad: spec[4].(bool), Flags: FlagLeaf}
 	input := r.graph.AddTensor("", meta)
 	r.inputs = append(r.inputs, input)

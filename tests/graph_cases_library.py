@@ -296,11 +296,11 @@ def record_functional(r: Recorder, full: bool) -> None:
             r.call(f"{f}.binary_cross_entropy_with_logits", x, T("float32", (4, 6)), reduction=word)
             r.call(f"{f}.nll_loss", x, T("int64", (4,)), reduction=word)
             r.call(f"{f}.cross_entropy", x, T("int64", (4,)), ignore_index=2, reduction=word)
-        for p in ("fro", None, 1, 2.0, math.inf, "nuc"):
-            r.call("torch.norm", x, p)
-            r.call("torch.norm", x, p, 0)
-            r.call("Tensor.norm", x, p, (0, 1), True)
-            r.call("torch.norm", x, p, dtype=torch.float64)
+        for order in ("fro", None, 1, 2.0, math.inf, "nuc"):
+            r.call("torch.norm", x, order)
+            r.call("torch.norm", x, order, 0)
+            r.call("Tensor.norm", x, order, (0, 1), True)
+            r.call("torch.norm", x, order, dtype=torch.float64)
         for name in ("hstack", "vstack"):
             r.call(f"torch.{name}", [x, x])
         for name in ("fliplr", "flipud"):

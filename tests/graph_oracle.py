@@ -55,7 +55,11 @@ def main() -> None:
     torch.set_num_threads(1)
     recorder = Recorder(options.full, options.device)
     for record in RECORDS:
-        record(recorder, options.full)
+        try:
+            record(recorder, options.full)
+        except torch.AcceleratorError as error:  # nothing runs after it: keep what there is
+            print(f"{record.__name__} stopped: {error}".splitlines()[0])
+            break
     found = recorder.result()
     found["samples"] = {
         k: [[str(v) for v in column] for column in zip(*rows, strict=True)] for k, rows in SAMPLES.items()
