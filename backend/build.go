@@ -242,7 +242,7 @@ func (b *builder) library(node *graph.Node) error {
 			continue
 		}
 		if output.Meta.DType == graph.NoDType {
-			return errors.Newf("%s gives something other than a tensor", node.Target)
+			continue // a result that the call does not compute, such as a gradient that nobody asked for
 		}
 		outputs[index] = newTensor(outputName(node, index), output.Meta)
 		b.program.values[valueKey{node: node, index: index}] = operand{tensor: outputs[index]}

@@ -131,9 +131,21 @@ func (r *Nodes) unknown(target string, args []graph.Value, keywords []graph.Keyw
 	for i := range outputs {
 		outputs[i].Relation = relation
 	}
-	node := r.graph.Append(target, values, nil, outputs, nil)
+	positional, named := split(schema, values)
+	node := r.graph.Append(target, positional, named, outputs, nil)
 	node.Mutates, node.Random, node.Schema = mutated, random, schema
 	return node, nil
+}
+
+// split gives every argument in the way that its parameter takes it.
+func split(schema *graph.Schema, values []graph.Value) ([]graph.Value, []graph.Keyword) {
+	var keywords []graph.Keyword
+	for i, parameter := range schema.Parameters {
+		if parameter.KeywordOnly {
+			keywords = append(keywords, graph.Keyword{Name: parameter.Name, Value: values[i]})
+		}
+	}
+	return values[:len(values)-len(keywords)], keywords
 }
 
 func readSignature(object bytecode.Object) (text string, random, ok bool) {

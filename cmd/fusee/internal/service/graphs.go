@@ -4,6 +4,7 @@ import (
 	"fusee/backend"
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/trace"
 )
 
 const setGradEnabled = "torch._C._set_grad_enabled"
@@ -34,11 +35,29 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
 	compiler := backend.New(backend.Options{Emitters: s.generators.forDevices(request.architecture)})
 	plan, err := compiler.Compile(withoutModes(compiled.Graph))
-	if err != nil {
+	switch name, found := kernelWithoutCode(plan); {
+	case err != nil:
 		compiled.Why = err.Error()
-		return
+	case found:
+		compiled.Why = "there is no code for kernel " + name
+	default:
+		compiled.Compiled = plan
 	}
-	compiled.Compiled = plan
+}
+
+// kernelWithoutCode finds a kernel of a plan that was not compiled, as happens in replays only.
+func kernelWithoutCode(plan *backend.Compiled) (name string, found bool) {
+	if plan == nil {
+		return "", false
+	}
+	for _, item := range trace.Items(trace.Field(plan.Plan, "kernels")) {
+		kernel, _ := item.(bytecode.Tuple)
+		if len(kernel) > 2 && kernel[2] == bytecode.Object(bytecode.Bytes("")) {
+			name, _ = kernel[1].(string)
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // needsAutograd tells graphs whose operations autograd must record.
