@@ -30,7 +30,8 @@ func matrixRows() []row {
 // matrixType checks that all tensors share one type that matrix products take.
 func (c *inference) matrixType() (DType, error) {
 	d := c.self().DType
-	if d == Bool || d == NoDType || d.unpromotable() || d == Complex32 {
+	onlyCPU := d.IsIntegral() && c.self().Device.Type != "cpu"
+	if d == Bool || d == NoDType || d.unpromotable() || d == Complex32 || onlyCPU {
 		return NoDType, unknown(c.op.String() + " does not take " + d.String())
 	}
 	for _, v := range c.tensors() {

@@ -89,6 +89,9 @@ func inferGroupNorm(c *inference) error {
 	if err := c.channelVectors(m.Sizes[1], "weight", "bias"); err != nil {
 		return err
 	}
+	if m.Device.Type != "cpu" {
+		return c.makeContiguous(m.DType, m.Sizes)
+	}
 	return c.makeLike(m)
 }
 
@@ -96,6 +99,12 @@ func inferGroupNorm(c *inference) error {
 func (c *inference) makeLike(m *Meta) error {
 	strides, _ := c.shapes.formatStrides(c.shapes.suggestedFormat(m), m.Sizes)
 	return c.make(m.DType, m.Sizes, strides)
+}
+
+// unambiguous says whether the strides are exactly those of a fresh tensor, row-major or channels-last.
+func (c *inference) unambiguous(m *Meta) bool {
+	return plainlyContiguous(m.Sizes, m.Strides) ||
+		!c.shapes.isContiguous(m) && (c.shapes.isChannelsLast(m, 4) || c.shapes.isChannelsLast(m, 5))
 }
 
 func inferBatchNorm(c *inference) error {
@@ -119,6 +128,9 @@ func inferBatchNorm(c *inference) error {
 	}
 	if c.boolean("training") && mean != nil {
 		c.mutates = append(c.mutates, mean, variance)
+	}
+	if m.Device.Type != "cpu" && !c.unambiguous(m) {
+		return unknown("batch_norm layout")
 	}
 	if c.shapes.isContiguous(m) {
 		return c.makeContiguous(m.DType, m.Sizes)

@@ -165,6 +165,10 @@ func (c *inference) checkOperator(compute DType) error {
 		if n, ok := c.values[1].(int64); ok && n < 0 && !compute.IsDifferentiable() {
 			return unknown("negative power of integers")
 		}
+	case "log_sigmoid":
+		if m := c.self(); m.Device.Type != "cpu" && !c.shapes.isContiguous(m) {
+			return unknown("log_sigmoid layout")
+		}
 	case "abs":
 		if c.op.InPlace && compute.IsComplex() {
 			return unknown("abs_ of complex numbers")
