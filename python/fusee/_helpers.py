@@ -88,15 +88,13 @@ def make_function(
     defaults: tuple[Any, ...] | None,
     keyword_defaults: dict[str, Any] | None,
     closure: tuple[types.CellType, ...] | None,
-    attributes: dict[str, Any],
+    annotations: tuple[Any, ...],
 ) -> types.FunctionType:
-    """A function as ``def`` makes it."""
+    """A function as ``def`` makes it; ``annotations`` are names and types in turn, as MAKE_FUNCTION takes them."""
     function = types.FunctionType(code, namespace, code.co_name, defaults, closure)
     function.__kwdefaults__ = keyword_defaults
     function.__qualname__ = qualname
-    annotations = attributes.pop("__annotations__", ())  # names and types in turn, as MAKE_FUNCTION takes them
     function.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
-    function.__dict__.update(attributes)
     return function
 
 
@@ -105,11 +103,20 @@ def make_partial(function: Any, arguments: tuple[Any, ...], keywords: dict[str, 
     return functools.partial(function, *arguments, **keywords)
 
 
-def make_iterator(items: list[Any] | tuple[Any, ...], position: int) -> Iterator[Any]:
-    """An iterator over a list or tuple that has already given its first ``position`` items."""
-    iterator: Any = iter(items)
-    iterator.__setstate__(position)
-    return iterator  # type: ignore[no-any-return]
+def make_iterator(items: Any, position: int) -> Iterator[Any]:
+    """An iterator that has already given its first ``position`` items."""
+    return _advanced(iter(items), position)
+
+
+def make_reversed(items: Any, position: int) -> Iterator[Any]:
+    """A reversed iterator that has already given its first ``position`` items."""
+    return _advanced(reversed(items), position)
+
+
+def _advanced(iterator: Iterator[Any], count: int) -> Iterator[Any]:
+    for _ in range(count):
+        next(iterator, None)
+    return iterator
 
 
 TABLE: Mapping[str, Callable[..., Any]] = {
@@ -126,4 +133,5 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_function": make_function,
     "make_partial": make_partial,
     "make_iterator": make_iterator,
+    "make_reversed": make_reversed,
 }

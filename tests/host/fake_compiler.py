@@ -187,6 +187,12 @@ def questions(peer: Peer, request: Any) -> None:
     same(peer, request)
 
 
+def warned(peer: Peer, request: Any) -> None:
+    """A result that comes with a warning."""
+    code = description(request, request["function"])[3]["code"]
+    peer.send("done", result(request, code, warnings=["the cache folder cannot be written"]))
+
+
 def crash(peer: Peer, request: Any) -> None:
     print("panic: something is wrong", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -276,6 +282,7 @@ SCENARIOS: dict[str, Callable[[Peer, Any], None]] = {
         plain,
         failed,
         questions,
+        warned,
         crash,
         crash_after_question,
         crash_in_message,

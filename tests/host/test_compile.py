@@ -55,6 +55,17 @@ def test_gradients_flow_through_a_python_graph(scenario: Use) -> None:
     torch.testing.assert_close(found, x.grad, rtol=0, atol=0)
 
 
+def test_grad_mode_is_a_guard_of_its_own(scenario: Use) -> None:
+    scenario("same")
+    fast = fusee.compile(f)
+    check(fast, *arguments())
+    with torch.no_grad():
+        check(fast, *arguments())
+    assert len(fast.record.entries) == 2
+    (failed,) = fast.record.data.reports[1]["recompile"]["failed"]
+    assert (failed["guard"], failed["text"]) == (-2, "torch's grad mode is the same")
+
+
 def test_function_objects_of_one_code_share_entries(scenario: Use) -> None:
     scenario("same")
 

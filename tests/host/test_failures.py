@@ -136,6 +136,15 @@ def test_unwritable_record_folder_warns_once(scenario: Use, caught: Caught, tmp_
     assert len(caught) == 1 and "trace could not be written" in str(caught[0].message)
 
 
+def test_warnings_of_the_compiler_are_given_once(scenario: Use, caught: Caught) -> None:
+    scenario("warned")
+    fast = fusee.compile(f)
+    check(fast)
+    fast(torch.ones(9), torch.ones(9))
+    assert len(fast.record.entries) == 2
+    assert [str(item.message) for item in caught] == ["fusee: the cache folder cannot be written"]
+
+
 def test_compiling_while_answering_runs_plainly(scenario: Use) -> None:
     """A compiled function called by the host's own work must not start a compile within a compile."""
     from fusee.host import miss

@@ -88,11 +88,11 @@ def test_functions() -> None:
     def scale(x: int, y: int = 2, *, z: int = 5) -> int:
         return (x + y + z) * factor
 
-    attributes = {"tag": 1, "__annotations__": ("x", int)}
+    annotations = ("x", int)
     parts = (scale.__code__, globals(), "outer.scale", scale.__defaults__, scale.__kwdefaults__, scale.__closure__)
-    made = _helpers.make_function(*parts, attributes)
+    made = _helpers.make_function(*parts, annotations)
     assert made(1) == scale(1) and made(1, z=0) == scale(1, z=0)
-    assert made.__qualname__ == "outer.scale" and made.tag == 1  # type: ignore[attr-defined]
+    assert made.__qualname__ == "outer.scale"
     assert made.__annotations__ == {"x": int}
     partial = _helpers.make_partial(scale, (1,), {"z": 0})
     assert isinstance(partial, functools.partial) and partial() == scale(1, z=0)

@@ -88,8 +88,8 @@ class Recorder(TorchDispatchMode):
             if id(value) not in self._places:
                 raise Unfakeable("an operation used a tensor that is not among the arguments")
             return self._places[id(value)]
-        if type(value) in (tuple, list):
-            return type(value).__name__, [self.write(item) for item in value]
+        if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+            return "list" if isinstance(value, list) else "tuple", [self.write(item) for item in value]
         return self._answers.table.reference(value)
 
 

@@ -144,7 +144,10 @@ def converse(message: tuple[Any, ...], table: ObjectTable, options: Options, nam
             _save(tape, recorder.file(name))
     if reply[0] == "failed":
         raise _failure(reply[1])
-    return reply[1]  # type: ignore[no-any-return]
+    result: dict[str, Any] = reply[1]
+    for text in result.get("warnings") or ():
+        warn.once(f"compiler {text}", str(text))
+    return result
 
 
 def _save(tape: Any, path: Any) -> None:

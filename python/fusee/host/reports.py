@@ -60,12 +60,15 @@ def _guard(report: Report, number: int) -> Report:
     guards = report.get("guards") or []
     if 0 <= number < len(guards):
         return {"text": f"guard {number}", **guards[number]}
-    return {"text": "the global state of torch is the same" if number == _STATE else f"guard {number}"}
+    return {"text": "torch's global state is the same" if number == _STATE else f"guard {number}"}
 
 
 def _failed(entry: int, report: Report, number: int, value: Any) -> Report:
     guard = _guard(report, number)
     guard.pop("reason", None)
+    if number == _STATE:
+        guard["text"] = f"torch's {value} is the same"
+        return {**guard, "entry": entry, "guard": number, "old": "", "new": "another"}
     return {
         **guard,
         "entry": entry,
