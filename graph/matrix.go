@@ -224,41 +224,40 @@ func inferLinear(c *inference) error {
 	return c.makeContiguous(d, append(slices.Clone(input[:len(input)-1]), weight[0]))
 }
 
-// inferAttention gives a row-major result for row-major operands only: the kernels eager picks from lay out results
-// differently otherwise.
+// inferAttention covers the CPU's fused kernel, whose result is laid out like the query. On accelerators the layout depends on
+// which kernel is picked.
 func inferAttention(c *inference) error {
 	q, k, v := c.tensor("query"), c.tensor("key"), c.tensor("value")
 	dropout, _ := c.value("dropout_p").(float64)
-	d := q.DType
-	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || !d.IsFloat() || k.DType != d || v.DType != d || c.boolean("enable_gqa") {
+	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || c.boolean("enable_gqa") || dropout != 0 || q.Device.Type != "cpu" {
 		return unknown("attention arguments")
 	}
-	e := c.shapes
-	fits := e.AllEqual(q.Sizes[:2], k.Sizes[:2]) && e.AllEqual(k.Sizes[:3], v.Sizes[:3]) && e.Equal(q.Sizes[3], k.Sizes[3])
-	if !fits || dropout != 0 {
-		return unknown("attention shapes or dropout")
+	d, e := q.DType, c.shapes
+	fits := e.AllEqual(q.Sizes[:2], k.Sizes[:2]) && e.AllEqual(k.Sizes, v.Sizes) && e.Equal(q.Sizes[3], k.Sizes[3])
+	if !fits || !d.IsFloat() || k.DType != d || v.DType != d {
+		return unknown("attention shapes or types")
 	}
 	if mask := c.tensor("attn_mask"); mask != nil && (!c.maskFits(mask, q, k) || c.boolean("is_causal")) {
 		return unknown("attention mask")
 	}
-	if q.Device.Type != "cpu" || !e.isContiguous(q) || !e.isContiguous(k) || !e.isContiguous(v) {
+	if !c.fusedLayout(q) || !c.fusedLayout(k) || !c.fusedLayout(v) {
 		return unknown("attention layout")
 	}
-	sizes := append(slices.Clone(q.Sizes[:3]), v.Sizes[3])
-	return c.attentionLayout(d, sizes)
+	return c.make(d, q.Sizes, q.Strides)
+}
+
+// fusedLayout says whether the tensor is dense, row-major or with heads and positions exchanged, and no size is 0 or 1.
+func (c *inference) fusedLayout(m *Meta) bool {
+	for _, s := range m.Sizes {
+		if !c.shapes.LessEqual(Static(2), s) {
+			return false
+		}
+	}
+	return c.shapes.isContiguous(m) || c.shapes.contiguousIn([]int{0, 2, 1, 3}, m.Sizes, m.Strides)
 }
 
 func (c *inference) maskFits(mask, q, k *Meta) bool {
 	scores := append(slices.Clone(q.Sizes[:3]), k.Sizes[2])
 	joined, ok := c.shapes.broadcast(scores, mask.Sizes)
 	return ok && c.shapes.AllEqual(joined, scores) && (mask.DType == Bool || mask.DType == q.DType) && !c.graph.RequiresGrad(c.value("attn_mask"))
-}
-
-func (c *inference) attentionLayout(d DType, sizes []Size) error {
-	for _, s := range sizes {
-		if c.shapes.IsZero(s) {
-			return unknown("attention over nothing")
-		}
-	}
-	return c.makeContiguous(d, sizes)
 }
