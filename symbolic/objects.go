@@ -1,14 +1,12 @@
 package symbolic
 
 import (
-	"strings"
-
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
-	"fusee/graph"
 	"fusee/guards"
 	"fusee/trace"
+	"fusee/trace/wire"
 )
 
 func text(s string) *Constant    { return &Constant{s} }
@@ -230,7 +228,7 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 	if !ok || len(fields) < 7 {
 		return nil, errors.New("a tensor's description is malformed")
 	}
-	meta, err := parseMeta(fields)
+	meta, err := wire.ParseMeta(fields)
 	if err != nil {
 		return nil, err
 	}
@@ -247,47 +245,6 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checked)
 	}
 	return tensor, nil
-}
-
-// parseMeta reads tensor metadata from its wire form.
-func parseMeta(fields bytecode.Tuple) (graph.Meta, error) {
-	var meta graph.Meta
-	name, _ := fields[0].(string)
-	dtype, ok := graph.ParseDType(name)
-	if !ok {
-		return meta, errors.Newf("element type %q is not known", name)
-	}
-	device, _ := fields[1].(string)
-	offset, _ := fields[4].(int64)
-	requiresGrad, _ := fields[5].(bool)
-	flags, _ := fields[6].(int64)
-	meta = graph.Meta{DType: dtype, Device: parseDevice(device), Sizes: sizesOf(fields[2]), Strides: sizesOf(fields[3]),
-		Offset: graph.Size{Hint: offset}, RequiresGrad: requiresGrad, Flags: graph.MetaFlags(flags)}
-	if len(meta.Sizes) != len(meta.Strides) {
-		return meta, errors.New("a tensor has more sizes than strides")
-	}
-	return meta, nil
-}
-
-func parseDevice(name string) graph.Device {
-	kind, index, found := strings.Cut(name, ":")
-	device := graph.Device{Type: kind}
-	if found {
-		for _, digit := range index {
-			device.Index = device.Index*10 + int(digit-'0')
-		}
-	}
-	return device
-}
-
-func sizesOf(object bytecode.Object) []graph.Size {
-	items := trace.Items(object)
-	sizes := make([]graph.Size, len(items))
-	for i, item := range items {
-		n, _ := item.(int64)
-		sizes[i] = graph.Size{Hint: n}
-	}
-	return sizes
 }
 
 func (in *Interpreter) describedTuple(d *trace.Description, object *existing) (Value, error) {

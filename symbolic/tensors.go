@@ -8,6 +8,7 @@ import (
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/trace"
+	"fusee/trace/wire"
 )
 
 func isTorchName(name string) bool {
@@ -113,7 +114,7 @@ func graphLibrary(v *LibraryValue) (graph.Value, error) {
 			return dtype, nil
 		}
 	case "device":
-		return parseDevice(v.text), nil
+		return wire.ParseDevice(v.text)
 	case "layout":
 		return graph.Layout(v.text), nil
 	case "memory_format":
@@ -293,9 +294,15 @@ func (in *Interpreter) appendAnswered(target string, args []graph.Value, keyword
 		return nil, err
 	}
 	node.Result = graphResult(result)
-	in.pythonOnly = true
-	if strings.HasSuffix(target, "_") && !strings.HasSuffix(target, "__") && len(args) > 0 {
-		node.Mutates = args[:1]
+	expanded, err := in.expand(node, outcome)
+	if err != nil {
+		return nil, err
+	}
+	if !expanded {
+		in.pythonOnly = true
+		if isInPlaceName(target) && len(args) > 0 {
+			node.Mutates = args[:1]
+		}
 	}
 	return result, nil
 }
@@ -373,7 +380,7 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 	if !ok || len(metadata) < 7 {
 		return nil, errors.New("a tensor's metadata is malformed")
 	}
-	meta, err := parseMeta(metadata)
+	meta, err := wire.ParseMeta(metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -402,10 +409,10 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 func (in *Interpreter) wireGraphValue(value graph.Value) bytecode.Object {
 	switch v := value.(type) {
 	case *graph.Input:
-		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wireMeta(&v.Meta)}
+		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wire.WriteMeta(&v.Meta)}
 	case *graph.Output:
 		meta, _ := graph.MetaOf(v)
-		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wireMeta(meta)}
+		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wire.WriteMeta(meta)}
 	case graph.List:
 		items := make([]bytecode.Object, len(v.Items))
 		for i, item := range v.Items {
@@ -459,18 +466,6 @@ func (in *Interpreter) wiredTensor(index int64) graph.Value {
 		return nil
 	}
 	return in.wired[index]
-}
-
-func wireMeta(meta *graph.Meta) bytecode.Tuple {
-	return bytecode.Tuple{meta.DType.String(), meta.Device.String(), wireSizes(meta.Sizes), wireSizes(meta.Strides), meta.Offset.Hint, meta.RequiresGrad, int64(meta.Flags)}
-}
-
-func wireSizes(sizes []graph.Size) bytecode.Tuple {
-	wired := make(bytecode.Tuple, len(sizes))
-	for i, size := range sizes {
-		wired[i] = size.Hint
-	}
-	return wired
 }
 
 // getAttribute of a tensor: what torch.Tensor defines first, then attributes set from Python.

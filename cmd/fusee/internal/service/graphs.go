@@ -5,6 +5,7 @@ import (
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/trace"
+	"fusee/trace/wire"
 )
 
 const setGradEnabled = "torch._C._set_grad_enabled"
@@ -150,7 +151,7 @@ func (w *nodeWriter) inputs() *bytecode.List {
 		kinds := map[graph.InputKind]bytecode.Object{graph.Int: bytecode.Tuple{"int"}, graph.Float: bytecode.Tuple{"float"}}
 		kind := kinds[input.Kind]
 		if kind == nil {
-			kind = wireMeta(&input.Meta)
+			kind = wire.WriteMeta(&input.Meta)
 		}
 		list.Items = append(list.Items, bytecode.Tuple{input.Name, kind})
 	}
@@ -170,7 +171,7 @@ func (w *nodeWriter) nodes() *bytecode.List {
 		}
 		metas := &bytecode.List{Items: []bytecode.Object{}}
 		for i := range node.Outputs {
-			metas.Items = append(metas.Items, wireMeta(&node.Outputs[i].Meta))
+			metas.Items = append(metas.Items, wire.WriteMeta(&node.Outputs[i].Meta))
 		}
 		list.Items = append(list.Items, bytecode.Tuple{node.Name, node.Target, args, keywords, metas})
 	}
@@ -241,16 +242,4 @@ func pathTo(result graph.Value, wanted *graph.Output) ([]bytecode.Object, bool) 
 		}
 	}
 	return nil, false
-}
-
-func wireMeta(meta *graph.Meta) bytecode.Tuple {
-	return bytecode.Tuple{meta.DType.String(), meta.Device.String(), wireSizes(meta.Sizes), wireSizes(meta.Strides), meta.Offset.Hint, meta.RequiresGrad, int64(meta.Flags)}
-}
-
-func wireSizes(sizes []graph.Size) bytecode.Tuple {
-	wired := make(bytecode.Tuple, len(sizes))
-	for i, size := range sizes {
-		wired[i] = size.Hint
-	}
-	return wired
 }
