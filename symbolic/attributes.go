@@ -759,8 +759,6 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 		return text(f.name), nil
 	case "__qualname__":
 		return text(f.qualname), nil
-	case "__module__":
-		return text(f.module), nil
 	case "__get__":
 		return &Builtin{name: "function.__get__", self: f}, nil
 	case "__call__":
@@ -769,18 +767,55 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 	if value, ok := f.attributes[name]; ok {
 		return value, nil
 	}
+	if name == "__module__" {
+		return text(f.module), nil
+	}
 	if f.object != nil && f.object.id != 0 {
 		return in.plainGetAttribute(f.object.id, name)
 	}
-	return nil, unsupported(reasonAttribute, "function.%s", name)
+	if strings.HasPrefix(name, "__") {
+		return nil, unsupported(reasonAttribute, "function.%s", name)
+	}
+	return nil, in.raise("AttributeError", "'function' object has no attribute '"+name+"'")
 }
 
 func (f *Function) setAttribute(in *Interpreter, name string, value Value) error {
-	if f.object != nil {
+	if f.object != nil || value == nil || name == "__annotations__" {
 		return unsupported(reasonMutation, "function attribute %s", name)
 	}
+	switch name {
+	case "__name__", "__qualname__":
+		return in.renameFunction(f, name, value)
+	case "__defaults__", "__kwdefaults__", "__code__", "__dict__", "__closure__", "__globals__":
+		return unsupported(reasonMutation, "function attribute %s", name)
+	}
+	f.writeAttribute(in, name, value)
+	return nil
+}
+
+func (f *Function) writeAttribute(in *Interpreter, name string, value Value) {
 	in.activity++
+	if _, known := f.attributes[name]; !known {
+		f.attributeOrder = append(f.attributeOrder, name)
+	}
 	f.attributes[name] = value
+}
+
+func (in *Interpreter) renameFunction(f *Function, name string, value Value) error {
+	real, err := in.real(value)
+	if err != nil {
+		return err
+	}
+	given, ok := stringOf(real)
+	if !ok {
+		return in.raise("TypeError", name+" must be set to a string object")
+	}
+	f.writeAttribute(in, name, real)
+	if name == "__name__" {
+		f.name = given
+	} else {
+		f.qualname = given
+	}
 	return nil
 }
 

@@ -304,7 +304,13 @@ func (in *Interpreter) constructIterator(kind string, arguments Arguments) (Valu
 	if start == 1 {
 		function = values[0]
 	}
-	return &goIterator{kind: kind, step: iteratorStep(kind, function, walkers), born: in.frame.step}, true, nil
+	again := func() (string, string, []Value) {
+		if function != nil {
+			return "name", "builtins." + kind, append([]Value{function}, walkers...)
+		}
+		return "name", "builtins." + kind, walkers
+	}
+	return &goIterator{kind: kind, step: iteratorStep(kind, function, walkers), again: again, born: in.frame.step}, true, nil
 }
 
 func iteratorStep(kind string, function Value, walkers []Value) func(in *Interpreter) (Value, error) {
@@ -398,14 +404,18 @@ func (in *Interpreter) constructEnumerate(arguments Arguments) (Value, bool, err
 	if err != nil {
 		return nil, true, err
 	}
-	return &goIterator{kind: "enumerate", born: in.frame.step, step: func(in *Interpreter) (Value, error) {
+	step := func(in *Interpreter) (Value, error) {
 		item, err := in.advance(walker)
 		if err != nil || item == nil {
 			return nil, err
 		}
 		position++
 		return &Tuple{items: []Value{integer(position - 1), item}}, nil
-	}}, true, nil
+	}
+	again := func() (string, string, []Value) {
+		return "name", "builtins.enumerate", []Value{walker, integer(position)}
+	}
+	return &goIterator{kind: "enumerate", born: in.frame.step, step: step, again: again}, true, nil
 }
 
 func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
@@ -427,11 +437,43 @@ func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
 		value, err := in.call(method, Arguments{})
 		return value, true, err
 	}
+	return in.reverseIterator(subject)
+}
+
+// reverseIterator walks a sequence backwards from the end that it has now; a list may shrink meanwhile.
+func (in *Interpreter) reverseIterator(subject Value) (Value, bool, error) {
+	switch subject.(type) {
+	case *List, *Tuple, *Range, *Dict, *dictView, *Constant:
+	case *Set:
+		return nil, true, in.raise("TypeError", "'"+subject.typeName()+"' object is not reversible")
+	default:
+		return nil, true, unsupported(reasonIteration, "reversed %s", subject.typeName())
+	}
 	items, err := in.iterableItems(subject)
 	if err != nil {
 		return nil, true, err
 	}
-	return &sequenceIterator{items: reversedValues(items), kind: "reversed"}, true, nil
+	taken := 0
+	step := func(in *Interpreter) (Value, error) {
+		now := items
+		if list, ok := subject.(*List); ok {
+			var err error
+			if now, err = list.contents(in); err != nil {
+				return nil, err
+			}
+		}
+		position := len(items) - 1 - taken
+		if position < 0 || position >= len(now) {
+			taken = len(items)
+			return nil, nil
+		}
+		taken++
+		return now[position], nil
+	}
+	again := func() (string, string, []Value) {
+		return "helper", "make_reversed", []Value{subject, integer(int64(taken))}
+	}
+	return &goIterator{kind: "reversed", step: step, again: again, born: in.frame.step}, true, nil
 }
 
 // superValue is a super object: attributes are looked up behind a class in the MRO of self's class.

@@ -20,13 +20,12 @@ func (d *Dict) ownSource(in *Interpreter) *guards.Source {
 // sequenceIterator walks items that are all known: over a list, which may grow meanwhile, or over a fixed sequence.
 type sequenceIterator struct {
 	list  *List
-	dict  *Dict // whose size must not change meanwhile
 	items []Value
 	next_ int
 	kind  string // Python's name of the type, for messages
-	// origin is what iter() was called on; done says that the end was reached, behind which a list may grow in vain.
+	// origin is what iter() was called on, where it is no list or tuple.
 	origin Value
-	done   bool
+	done   bool // the end was reached, behind which a list may grow in vain
 }
 
 func (v *sequenceIterator) typeName() string { return v.kind }
@@ -34,9 +33,6 @@ func (v *sequenceIterator) typeName() string { return v.kind }
 func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
 	if v.done {
 		return nil, nil
-	}
-	if err := v.sizeKept(in); err != nil {
-		return nil, err
 	}
 	items := v.items
 	if v.list != nil {
@@ -54,41 +50,64 @@ func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
 	return items[v.next_-1], nil
 }
 
-// sizeKept raises as CPython does where a dict grew or shrank under its iterator; other changes of its keys are left to Python.
-func (v *sequenceIterator) sizeKept(in *Interpreter) error {
-	if v.dict == nil {
-		return nil
-	}
-	entries, err := v.dict.live(in)
-	if err != nil {
-		return err
-	}
-	if len(entries) != len(v.items) {
-		v.next_ = len(v.items)
-		return in.raise("RuntimeError", "dictionary changed size during iteration")
-	}
-	if v.next_ < len(entries) && !v.sameKey(entries[v.next_]) {
-		return unsupported(reasonIteration, "a dict whose keys change meanwhile")
-	}
-	return nil
+// dictIterator walks a dict or a view of it, whose keys must stay as they are.
+type dictIterator struct {
+	dict     *Dict
+	origin   Value // what iter() was called on
+	kind     string
+	keys     []Value // at the start
+	position int
 }
 
-// sameKey tells whether the entry that comes next is the one that was there at first.
-func (v *sequenceIterator) sameKey(entry *dictEntry) bool {
-	switch v.kind {
-	case "dict_keyiterator":
-		return v.items[v.next_] == entry.key
-	case "dict_valueiterator":
-		return v.items[v.next_] == entry.value
+func (v *dictIterator) typeName() string { return "dict_" + v.kind[:len(v.kind)-1] + "iterator" }
+
+// next raises as CPython does where the dict grew or shrank; other changes of its keys are left to Python.
+func (v *dictIterator) next(in *Interpreter) (Value, error) {
+	entries, err := v.dict.live(in)
+	if err != nil || v.position > len(v.keys) {
+		return nil, err
 	}
-	pair, ok := v.items[v.next_].(*Tuple)
-	return ok && pair.items[0] == entry.key && pair.items[1] == entry.value
+	if len(entries) != len(v.keys) {
+		v.position = len(v.keys) + 1
+		return nil, in.raise("RuntimeError", "dictionary changed size during iteration")
+	}
+	if v.position == len(v.keys) {
+		return nil, nil
+	}
+	entry := entries[v.position]
+	if entry.key != v.keys[v.position] {
+		return nil, unsupported(reasonIteration, "a dict whose keys change meanwhile")
+	}
+	in.activity++
+	v.position++
+	return entry.item(v.kind), nil
+}
+
+// item is what a view of the kind shows of an entry.
+func (e *dictEntry) item(kind string) Value {
+	switch kind {
+	case "keys":
+		return e.key
+	case "values":
+		return e.value
+	}
+	return &Tuple{items: []Value{e.key, e.value}}
+}
+
+func (in *Interpreter) iterateDict(dict *Dict, origin Value, kind string) (Value, error) {
+	entries, err := dict.live(in)
+	if err != nil {
+		return nil, err
+	}
+	return &dictIterator{dict: dict, origin: origin, kind: kind, keys: entryKeys(entries)}, nil
 }
 
 // goIterator computes its items in Go: enumerate, zip, map, filter and the iterators of itertools.
 type goIterator struct {
 	kind string
 	step func(in *Interpreter) (Value, error)
+	// again tells how Python makes what is left of it: a builtin, or a helper, and its arguments.
+	again func() (kind, name string, arguments []Value)
 	// born is the step that made it, where capture breaks when Python cannot be given what is left of it.
 	born int
 }
@@ -124,19 +143,14 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 	case *Range:
 		return v.iterator()
 	case *Dict:
-		entries, err := v.live(in)
-		if err != nil {
-			return nil, err
-		}
-		return &sequenceIterator{items: entryKeys(entries), kind: "dict_keyiterator", dict: v, origin: v}, nil
+		return in.iterateDict(v, v, "keys")
 	case *dictView:
-		items, err := v.items(in)
-		return &sequenceIterator{items: items, kind: "dict_" + v.kind[:len(v.kind)-1] + "iterator", dict: v.dict, origin: v}, err
+		return in.iterateDict(v.dict, v, v.kind)
 	case *Set:
 		if len(v.items) > 1 {
 			return in.iterateSet(v)
 		}
-		return &sequenceIterator{items: v.items, kind: "set_iterator"}, nil
+		return &sequenceIterator{items: v.items, kind: "set_iterator", origin: v}, nil
 	case *Constant:
 		return in.iterateConstant(v)
 	case *Tensor:
@@ -167,19 +181,21 @@ func (in *Interpreter) iterateSet(s *Set) (Value, error) {
 	if !ok {
 		return nil, unsupported(reasonIteration, "a set whose order only Python knows")
 	}
-	return &sequenceIterator{items: value.(*List).items, kind: "set_iterator"}, nil
+	return &sequenceIterator{items: value.(*List).items, kind: "set_iterator", origin: s}, nil
 }
 
 func (r *Range) iterator() (Value, error) {
 	count := r.count()
 	position := int64(0)
-	return &goIterator{kind: "range_iterator", step: func(*Interpreter) (Value, error) {
+	step := func(*Interpreter) (Value, error) {
 		if position >= count {
 			return nil, nil
 		}
 		position++
 		return integer(r.start + (position-1)*r.step), nil
-	}}, nil
+	}
+	again := func() (string, string, []Value) { return "helper", "make_iterator", []Value{r, integer(position)} }
+	return &goIterator{kind: "range_iterator", step: step, again: again}, nil
 }
 
 func entryKeys(entries []*dictEntry) []Value {
@@ -197,12 +213,12 @@ func (in *Interpreter) iterateConstant(v *Constant) (Value, error) {
 		for _, r := range s {
 			items = append(items, text(string(r)))
 		}
-		return &sequenceIterator{items: items, kind: "str_iterator"}, nil
+		return &sequenceIterator{items: items, kind: "str_iterator", origin: v}, nil
 	case bytecode.Bytes:
 		for _, b := range []byte(s) {
 			items = append(items, integer(int64(b)))
 		}
-		return &sequenceIterator{items: items, kind: "bytes_iterator"}, nil
+		return &sequenceIterator{items: items, kind: "bytes_iterator", origin: v}, nil
 	}
 	return nil, in.raise("TypeError", "'"+constantTypeName(v.Value)+"' object is not iterable")
 }
@@ -239,7 +255,7 @@ func (in *Interpreter) iterateInstance(v *Instance) (Value, error) {
 		return nil, in.raise("TypeError", "'"+shortName(v.class.name)+"' object is not iterable")
 	}
 	position := int64(0)
-	return &goIterator{kind: "iterator", step: func(in *Interpreter) (Value, error) {
+	return &goIterator{kind: "iterator", born: in.frame.step, step: func(in *Interpreter) (Value, error) {
 		item, err := in.call(getter, Arguments{Positional: []Value{integer(position)}})
 		if isRaised(err, "IndexError") {
 			return nil, nil
@@ -536,14 +552,7 @@ func (v *dictView) items(in *Interpreter) ([]Value, error) {
 	}
 	items := make([]Value, len(entries))
 	for i, entry := range entries {
-		switch v.kind {
-		case "keys":
-			items[i] = entry.key
-		case "values":
-			items[i] = entry.value
-		default:
-			items[i] = &Tuple{items: []Value{entry.key, entry.value}}
-		}
+		items[i] = entry.item(v.kind)
 	}
 	return items, nil
 }

@@ -15,6 +15,7 @@ type generator struct {
 	outputs  map[*Tensor]*slot // graph outputs
 	order    []*Tensor
 	building map[Value]bool
+	pending  []func() error // contents of cells, filled in once the value that holds them is made
 }
 
 // cannotRebuild says that a value made during capture cannot be made again in Python; capture breaks where it was made.
@@ -134,17 +135,126 @@ func (cg *generator) build(value Value) error {
 		return &cannotRebuild{0, "a cycle"}
 	}
 	cg.building[value] = true
-	defer delete(cg.building, value)
+	err := cg.buildKept(value)
+	delete(cg.building, value)
+	for err == nil && len(cg.building) == 0 && len(cg.pending) > 0 {
+		fill := cg.pending[0]
+		cg.pending = cg.pending[1:]
+		err = fill()
+	}
+	return err
+}
+
+func (cg *generator) buildKept(value Value) error {
 	switch v := value.(type) {
 	case *Cell:
 		return cg.buildCell(v)
 	case *Instance:
 		return cg.buildInstance(v)
+	case *List:
+		if reaches(v, v, map[Value]bool{}) {
+			return cg.buildCyclicList(v)
+		}
+	case *Dict:
+		if v.class == nil && reaches(v, v, map[Value]bool{}) {
+			return cg.buildCyclicDict(v)
+		}
 	}
 	if err := cg.buildPlain(value); err != nil {
 		return err
 	}
 	cg.keepBuilt(value)
+	return nil
+}
+
+// buildCyclicList makes a list that contains itself, before its items.
+func (cg *generator) buildCyclicList(v *List) error {
+	cg.emit(bytecode.BuildList, 0)
+	cg.keepBuilt(v)
+	for _, item := range v.items {
+		if err := cg.load(item); err != nil {
+			return err
+		}
+		cg.emit(bytecode.ListAppend, 1)
+	}
+	return nil
+}
+
+// buildCyclicDict makes a dict that contains itself, before its items.
+func (cg *generator) buildCyclicDict(v *Dict) error {
+	cg.emit(bytecode.BuildMap, 0)
+	cg.keepBuilt(v)
+	for _, entry := range v.entries {
+		if entry.deleted {
+			continue
+		}
+		if err := cg.load(entry.key); err != nil {
+			return err
+		}
+		if err := cg.load(entry.value); err != nil {
+			return err
+		}
+		cg.emit(bytecode.MapAdd, 1)
+	}
+	return nil
+}
+
+// reaches tells whether a value made during capture leads to another one.
+func reaches(from, to Value, visited map[Value]bool) bool {
+	if lazy, ok := from.(*Lazy); ok {
+		from = lazy.value
+	}
+	for _, part := range partsOf(from) {
+		if part == to {
+			return true
+		}
+		if part == nil || visited[part] {
+			continue
+		}
+		visited[part] = true
+		if reaches(part, to, visited) {
+			return true
+		}
+	}
+	return false
+}
+
+// partsOf lists the values that a value made during capture holds.
+func partsOf(value Value) []Value {
+	if value == nil || objectOf(value) != nil {
+		return nil
+	}
+	switch v := value.(type) {
+	case *List:
+		return v.items
+	case *Tuple:
+		return v.items
+	case *Dict:
+		var parts []Value
+		for _, entry := range v.entries {
+			parts = append(parts, entry.key, entry.value)
+		}
+		return parts
+	case *Instance:
+		var parts []Value
+		for _, name := range v.fields.order {
+			parts = append(parts, v.fields.values[name])
+		}
+		return parts
+	case *Method:
+		return []Value{v.self, v.function}
+	case *Cell:
+		return []Value{v.content}
+	case *Function:
+		parts := append([]Value{}, v.defaults...)
+		for _, cell := range v.closure {
+			parts = append(parts, cell)
+		}
+		for _, name := range sortedNames(v.attributes) {
+			parts = append(parts, v.attributes[name])
+		}
+		return parts
+	}
 	return nil
 }
 
@@ -194,6 +304,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return nil
 	case *sequenceIterator:
 		return cg.buildIterator(v)
+	case *dictIterator:
+		return cg.helper("make_iterator", v.origin, integer(int64(v.position)))
 	case *goIterator:
 		return cg.buildGoIterator(v)
 	case *Generator:
@@ -304,13 +416,26 @@ func (cg *generator) buildFunction(v *Function) error {
 	if v.keywordDefaults != nil {
 		keywords = v.keywordDefaults
 	}
-	attributes := newDict()
-	for _, name := range sortedNames(v.attributes) {
-		if err := attributes.setItem(cg.in, text(name), v.attributes[name]); err != nil {
+	annotations := v.attributes["__annotations__"]
+	if annotations == nil {
+		annotations = &Tuple{}
+	}
+	cg.pending = append(cg.pending, func() error { return cg.setFunctionAttributes(v) })
+	return cg.helper("make_function", &codeValue{v.code}, v.globals, text(v.qualname), defaults, keywords, closure, annotations)
+}
+
+// setFunctionAttributes writes the attributes that the program set on a function; they may lead back to it.
+func (cg *generator) setFunctionAttributes(v *Function) error {
+	for _, name := range v.attributeOrder {
+		if err := cg.load(v.attributes[name]); err != nil {
 			return err
 		}
+		if err := cg.load(v); err != nil {
+			return err
+		}
+		cg.emitName(bytecode.StoreAttr, name)
 	}
-	return cg.helper("make_function", &codeValue{v.code}, v.globals, text(v.qualname), defaults, keywords, closure, attributes)
+	return nil
 }
 
 func (cg *generator) buildBuiltin(v *Builtin) error {
@@ -334,11 +459,14 @@ func (cg *generator) buildCell(v *Cell) error {
 	if v.content == nil {
 		return nil
 	}
-	if err := cg.load(v.content); err != nil {
-		return err
-	}
-	cg.loadSlot(cg.built[v])
-	cg.emitName(bytecode.StoreAttr, "cell_contents")
+	cg.pending = append(cg.pending, func() error {
+		if err := cg.load(v.content); err != nil {
+			return err
+		}
+		cg.loadSlot(cg.built[v])
+		cg.emitName(bytecode.StoreAttr, "cell_contents")
+		return nil
+	})
 	return nil
 }
 
@@ -370,24 +498,27 @@ func (cg *generator) buildInstance(v *Instance) error {
 }
 
 func (cg *generator) buildIterator(v *sequenceIterator) error {
-	if v.list != nil {
-		return cg.helper("make_iterator", v.list, integer(int64(v.next_)))
+	position := integer(int64(v.next_))
+	switch {
+	case v.done:
+		return cg.helper("make_iterator", &Tuple{}, integer(0))
+	case v.list != nil:
+		return cg.helper("make_iterator", v.list, position)
+	case v.origin != nil:
+		return cg.helper("make_iterator", v.origin, position)
 	}
-	return cg.helper("make_iterator", &Tuple{items: v.items}, integer(int64(v.next_)))
+	return cg.helper("make_iterator", &Tuple{items: v.items}, position)
 }
 
-// buildGoIterator drains an iterator over fixed sequences: what is left does not depend on when it is asked for.
+// buildGoIterator makes a builtin iterator over what is left.
 func (cg *generator) buildGoIterator(v *goIterator) error {
-	if v.kind != "range_iterator" && v.kind != "enumerate" && v.kind != "zip" {
+	if v.again == nil {
 		return &cannotRebuild{v.born, v.kind}
 	}
-	items, err := cg.in.iterableItems(v)
-	if err != nil {
-		return &cannotRebuild{v.born, v.kind}
-	}
-	rest := &Tuple{items: items}
-	v.step = (&sequenceIterator{items: items}).next
-	return cg.helper("make_iterator", rest, integer(0))
+	kind, name, arguments := v.again()
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder(kind, name)
+	return cg.passArguments(arguments)
 }
 
 // construct calls an object of a library by canonical name.

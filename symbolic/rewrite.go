@@ -281,6 +281,7 @@ func (r *rewriter) enter(b *builder, k int, own, deeper []*slot) error {
 		return original == f.current
 	})
 	entry.Jump = b.clones[start]
+	b.position = f.current.Position
 	for _, write := range after {
 		if err := write(); err != nil {
 			return err
@@ -695,35 +696,100 @@ func (r *rewriter) resumeCode(f *Frame, target *bytecode.Instruction, stack []Va
 	return b.finish()
 }
 
-// mergedCode writes the continuation of a break in an inlined frame: it resumes the innermost frame, gives its result to the next one, and
-// so on; captured as one function it becomes one graph.
+// mergedCode writes the continuation of a break in an inlined frame: it calls the outermost frame's caller code, which calls the next
+// one in the place of its call, and so on to the innermost frame; captured as one function they become one graph.
 func (r *rewriter) mergedCode() (*bytecode.Code, error) {
 	b := newBuilder(nil, nil)
 	b.name = r.frames[0].code.Name
 	packed := b.parameter(".state")
-	variables := make([][]*slot, len(r.frames))
-	variables[0] = r.stateSlots(b, 0, true)
+	arguments := r.stateSlots(b, 0, true)
 	b.emit(bytecode.Resume, 0)
 	for k := 1; k < r.innermost(); k++ {
-		variables[k] = r.unpackState(b, k, packed)
-		packed = variables[k][0]
-		variables[k] = variables[k][1:]
+		variables := r.unpackState(b, k, packed)
+		packed = variables[0]
+		arguments = append(arguments, variables[1:]...)
 	}
-	result, err := r.resumeInnermost(b, packed)
-	if err != nil {
+	if err := r.callCaller(b, 0, append(arguments, packed)); err != nil {
 		return nil, err
 	}
-	for k := r.innermost() - 1; k >= 0; k-- {
-		if err := r.resumeCaller(b, k, variables[k], result); err != nil {
-			return nil, err
-		}
-	}
-	b.loadSlot(result)
 	b.emit(bytecode.ReturnValue, 0)
 	if r.failure != nil {
 		return nil, r.failure
 	}
 	return b.finish()
+}
+
+// callCaller calls the code that goes on in frame k, whose call gives what the frames below it come to.
+func (r *rewriter) callCaller(b *builder, k int, arguments []*slot) error {
+	code, err := r.callerCode(k)
+	if err != nil {
+		return err
+	}
+	f := r.frames[k]
+	index := len(r.parts.steps)
+	r.parts.steps = append(r.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
+	b.emit(bytecode.PushNull, 0)
+	b.placeholder("step", int64(index))
+	for _, s := range arguments {
+		b.loadSlot(s)
+	}
+	b.call(len(arguments))
+	return nil
+}
+
+// callerCode writes a function that goes on in frame k at its call, under the handlers that cover it: the frames below resume there.
+func (r *rewriter) callerCode(k int) (*bytecode.Code, error) {
+	f := r.frames[k]
+	b := newBuilder(f.code, f.info)
+	b.position = f.current.Position
+	own := r.stateSlots(b, k, true)
+	var deeper []*slot
+	for j := k + 1; j < r.innermost(); j++ {
+		for range r.state(j) {
+			deeper = append(deeper, b.parameter(".d"+integerText(len(deeper))))
+		}
+	}
+	deeper = append(deeper, b.parameter(".state"))
+	b.emit(bytecode.Resume, 0)
+	variables := bound(f)
+	for i, index := range variables {
+		b.loadSlot(own[i])
+		b.storeSlot(b.locals[index])
+	}
+	r.restoreStack(b, f.stack, own[len(variables):])
+	entry := b.emit(bytecode.JumpForward, 0)
+	b.cloneBase(func(original *bytecode.Instruction) bool {
+		if original == f.current {
+			r.resumeBelow(b, k, own, deeper)
+		}
+		return original == f.current
+	})
+	entry.Jump = b.clones[f.current]
+	if r.failure != nil {
+		return nil, r.failure
+	}
+	return b.finish()
+}
+
+// resumeBelow stands in the place of frame k's call: it goes on in the frames below and gives the instruction their result.
+func (r *rewriter) resumeBelow(b *builder, k int, own, deeper []*slot) {
+	var result *slot
+	var err error
+	if k+1 < r.innermost() {
+		result = b.temp()
+		if err = r.callCaller(b, k+1, deeper); err == nil {
+			b.storeSlot(result)
+		}
+	} else {
+		result, err = r.resumeInnermost(b, deeper[len(deeper)-1])
+	}
+	if err != nil {
+		if r.failure == nil {
+			r.failure = err
+		}
+		return
+	}
+	r.applyAdapter(b, r.frames[k], r.frames[k+1].adapter, result, own)
 }
 
 // stateSlots are variables for what frame k packs.
@@ -807,30 +873,6 @@ func (r *rewriter) resumeExit(b *builder, e *exit, packed, result *slot) error {
 		return err
 	}
 	return r.callResume(b, f, code, slots, result)
-}
-
-// resumeCaller goes on in frame k behind its call, with the callee's result where its instruction puts it.
-func (r *rewriter) resumeCaller(b *builder, k int, slots []*slot, result *slot) error {
-	f := r.frames[k]
-	stack := append([]Value{}, f.stack...)
-	adapter := r.frames[k+1].adapter
-	arguments := append([]*slot{}, slots...)
-	switch {
-	case adapter.discard:
-	case adapter.instead != nil:
-		stack = append(stack, resultMark{}) // the instance is the last of the frame's state
-	default:
-		if adapter.nullFirst {
-			stack = append(stack, null{})
-		}
-		stack = append(stack, resultMark{})
-		arguments = append(arguments, result)
-	}
-	code, err := r.resumeCode(f, r.following(f), stack)
-	if err != nil {
-		return err
-	}
-	return r.callResume(b, f, code, arguments, result)
 }
 
 func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, arguments []*slot, result *slot) error {

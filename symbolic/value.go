@@ -175,6 +175,7 @@ type Function struct {
 	treat, treatReason string
 	builtins           map[string]bool
 	attributes         map[string]Value
+	attributeOrder     []string // names set during capture
 }
 
 // Method is a bound method.
