@@ -166,7 +166,7 @@ static PyObject *run_entry(Call *call, Entry *entry) {
 }
 
 static inline bool entry_holds(Call *call, Entry *entry) {
-    if (memcmp(&entry->state, &call->state, sizeof call->state) != 0)
+    if (!global_state_equal(&entry->state, &call->state))
         return false;
     if (guard_program_captures(entry->guards) > call->room)
         return false;

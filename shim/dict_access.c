@@ -6,10 +6,6 @@
 #include "internal/pycore_dict.h"
 #include "internal/pycore_object.h"
 
-/* Every change of any dict takes a new number from one global counter, so equal versions mean the same dict with the
- * same contents. */
-uint64_t dict_version(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
-
 static PyObject *inline_value(PyTypeObject *type, PyDictValues *values, PyObject *name, int32_t *hint) {
     PyDictKeysObject *keys = ((PyHeapTypeObject *)type)->ht_cached_keys;
     PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(keys);

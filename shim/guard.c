@@ -18,14 +18,12 @@ typedef struct Run {
     GuardFailure *failure;
 } Run;
 
-/* A value and whether the reference is new; a cached value's settled checks need no second look. */
 typedef struct Found {
     PyObject *value;
-    bool is_new;
-    bool settled;
+    bool is_new; /* the reference */
 } Found;
 
-static Found borrowed(PyObject *value) { return (Found){value, false, false}; }
+static Found borrowed(PyObject *value) { return (Found){value, false}; }
 
 static PyObject *dict_lookup(PyObject *dict, PyObject *key) {
     PyObject *value = PyDict_GetItemWithError(dict, key);
@@ -34,13 +32,11 @@ static PyObject *dict_lookup(PyObject *dict, PyObject *key) {
     return value;
 }
 
-static bool cache_is_valid(const GuardNode *node, PyObject *dict) {
-    return node->version != 0 && node->version == dict_version(dict);
+static inline bool has_version(PyObject *object, uint64_t version) {
+    return PyDict_Check(object) && dict_version(object) == version;
 }
 
 static Found access_key(GuardNode *node, PyObject *dict) {
-    if (cache_is_valid(node, dict))
-        return (Found){node->cached, false, true};
     Py_INCREF(dict); /* comparing keys can run code */
     PyObject *value = dict_lookup(dict, node->operand);
     node->cached = value;
@@ -51,8 +47,6 @@ static Found access_key(GuardNode *node, PyObject *dict) {
 
 static Found access_global(GuardNode *node, const PyFunctionObject *function) {
     PyObject *globals = function->func_globals, *builtins = function->func_builtins;
-    if (cache_is_valid(node, globals) && (!node->second_version || node->second_version == dict_version(builtins)))
-        return (Found){node->cached, false, true};
     PyObject *value = dict_lookup(globals, node->operand);
     node->second_version = 0;
     if (!value && PyDict_Check(builtins)) {
@@ -84,7 +78,7 @@ static Found access_attribute(Run *run, GuardNode *node, PyObject *parent) {
     PyObject *value = PyObject_GetAttr(parent, node->operand);
     if (!value)
         PyErr_Clear();
-    return (Found){value, true, false};
+    return (Found){value, true};
 }
 
 static PyObject *item_at(PyObject *dict, Py_ssize_t index) {
@@ -97,8 +91,6 @@ static PyObject *item_at(PyObject *dict, Py_ssize_t index) {
 }
 
 static Found access_item_at(GuardNode *node, PyObject *dict) {
-    if (cache_is_valid(node, dict))
-        return (Found){node->cached, false, true};
     node->cached = item_at(dict, node->index);
     node->version = node->cached ? dict_version(dict) : 0;
     return borrowed(node->cached);
@@ -133,7 +125,7 @@ static Found fetch(Run *run, GuardNode *node) {
     case ACCESS_FIELD:
         return borrowed(instance_field(parent, node->operand, &node->hint));
     case ACCESS_DICT:
-        return (Found){instance_dict(parent), true, false};
+        return (Found){instance_dict(parent), true};
     case ACCESS_KEY:
         return PyDict_Check(parent) ? access_key(node, parent) : borrowed(NULL);
     case ACCESS_ITEM:
@@ -277,10 +269,33 @@ static void report(Run *run, Py_ssize_t number, PyObject *value) {
     run->failure->value = Py_XNewRef(value);
 }
 
+/* The dict whose version a node remembers; NULL if this time the value comes from elsewhere. */
+static inline PyObject *dict_behind(const Run *run, const GuardNode *node) {
+    if (node->accessor == ACCESS_GLOBAL)
+        return run->function->func_globals;
+    PyObject *parent = run->values[node->parent];
+    if (node->accessor == ACCESS_ATTRIBUTE)
+        return PyModule_CheckExact(parent) ? PyModule_GetDict(parent) : NULL;
+    return parent;
+}
+
+/* What an unchanged dict gave the last time; NULL if there is no such dict. Most nodes end here. */
+static inline PyObject *remembered(const Run *run, const GuardNode *node) {
+    if (!node->version)
+        return NULL;
+    PyObject *dict = dict_behind(run, node);
+    if (!dict || !has_version(dict, node->version))
+        return NULL;
+    if (node->second_version && !has_version(run->function->func_builtins, node->second_version))
+        return NULL;
+    return node->cached;
+}
+
 static bool run_node(Run *run, Py_ssize_t index) {
     GuardProgram *program = run->program;
     GuardNode *node = &program->nodes[index];
-    Found found = fetch(run, node);
+    PyObject *known = remembered(run, node);
+    Found found = known ? borrowed(known) : fetch(run, node);
     PyObject *value = found.value;
     if (!value) {
         report(run, node->number, NULL);
@@ -292,7 +307,7 @@ static bool run_node(Run *run, Py_ssize_t index) {
         hold(run, value);
     else if (run->holds_all)
         hold(run, Py_NewRef(value));
-    for (Py_ssize_t i = found.settled ? node->settled_checks : node->first_check; i < node->end_check; i++)
+    for (Py_ssize_t i = known ? node->settled_checks : node->first_check; i < node->end_check; i++)
         if (!check_holds(run, &program->checks[i], value)) {
             report(run, program->checks[i].number, value);
             return false;
@@ -308,9 +323,19 @@ static void forget(GuardNode *node) {
     node->cached = NULL;
 }
 
+static inline bool tensor_arguments_hold(const GuardProgram *program, PyObject *const *bound, Py_ssize_t bound_count) {
+    for (Py_ssize_t i = 0; i < program->tensor_count; i++) {
+        const TensorArgument *tensor = &program->tensors[i];
+        if (tensor->index >= bound_count || !tensor_check_holds(tensor->check, bound[tensor->index]))
+            return false;
+    }
+    return true;
+}
+
+/* An explanation goes through every node, so that it finds the first check that fails. */
 static bool run_nodes(Run *run) {
     GuardProgram *program = run->program;
-    for (Py_ssize_t i = 0; i < program->node_count; i++) {
+    for (Py_ssize_t i = run->failure ? 0 : program->first_node; i < program->node_count; i++) {
         if (run->failure)
             forget(&program->nodes[i]);
         if (!run_node(run, i)) {
@@ -332,21 +357,34 @@ static bool finish(Run *run, bool holds) {
 
 enum { STACK_NODES = 48 };
 
-bool guard_program_run(GuardProgram *program, PyObject *function, PyObject *const *bound, Py_ssize_t bound_count,
-                       PyObject **captures, GuardFailure *failure) {
+static bool run_general(GuardProgram *program, PyObject *function, PyObject *const *bound, Py_ssize_t bound_count,
+                        PyObject **captures, GuardFailure *failure) {
     PyObject *stack[3 * STACK_NODES];
     PyObject **space = stack;
     if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 3 * sizeof *space)))
         return false;
     Run run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,
                .bound_count = bound_count, .values = space, .held = space + program->node_count,
-               .captures = captures, .failure = failure};
+               .captures = captures, .failure = failure, .value_count = failure ? 0 : program->first_node};
+    for (Py_ssize_t i = 0; i < run.value_count; i++)
+        space[i] = bound[program->tensors[i].index];
     Py_INCREF(program);
     bool holds = finish(&run, run_nodes(&run));
     Py_DECREF(program);
     if (space != stack)
         PyMem_Free(space);
     return holds;
+}
+
+bool guard_program_run(GuardProgram *program, PyObject *function, PyObject *const *bound, Py_ssize_t bound_count,
+                       PyObject **captures, GuardFailure *failure) {
+    if (!failure) {
+        if (!tensor_arguments_hold(program, bound, bound_count))
+            return false;
+        if (program->first_node == program->node_count)
+            return true; /* nothing else, and so no captures */
+    }
+    return run_general(program, function, bound, bound_count, captures, failure);
 }
 
 Py_ssize_t guard_program_captures(const GuardProgram *program) { return program->captures; }

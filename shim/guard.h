@@ -2,7 +2,7 @@
 #ifndef FUSEE_GUARD_H
 #define FUSEE_GUARD_H
 
-#include "shim.h"
+#include "tensor_check.h"
 
 typedef enum Accessor {
     ACCESS_ARGUMENT,
@@ -61,11 +61,19 @@ typedef struct GuardNode {
     Py_ssize_t number; /* of the first check at or below this node */
 } GuardNode;
 
+/* A parameter with one check, that on its tensor: run first and without the general machinery. */
+typedef struct TensorArgument {
+    Py_ssize_t index;
+    TensorCheck *check; /* belongs to its GuardCheck */
+} TensorArgument;
+
 struct GuardProgram {
     PyObject_HEAD
     GuardNode *nodes;
     GuardCheck *checks;
-    Py_ssize_t node_count, check_count, captures;
+    TensorArgument *tensors;
+    Py_ssize_t node_count, check_count, captures, tensor_count;
+    Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
 };
 
 bool constants_equal(PyObject *expected, PyObject *found);

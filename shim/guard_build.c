@@ -278,6 +278,30 @@ static int verify_captures(const GuardProgram *program) {
     return status;
 }
 
+static bool is_tensor_argument(const GuardProgram *program, const GuardNode *node) {
+    return node->accessor == ACCESS_ARGUMENT && node->capture < 0 && node->end_check == node->first_check + 1 &&
+           program->checks[node->first_check].kind == CHECK_TENSOR;
+}
+
+/* The leading nodes that are nothing but a tensor argument. One that has children is not a leading node's end, since
+ * its children follow it; they find its value only if it went the general way. */
+static int collect_tensor_arguments(GuardProgram *program) {
+    Py_ssize_t count = 0;
+    while (count < program->node_count && is_tensor_argument(program, &program->nodes[count]) &&
+           (count + 1 == program->node_count || program->nodes[count + 1].parent < 0))
+        count++;
+    program->tensors = PyMem_Calloc((size_t)count + 1, sizeof *program->tensors);
+    if (!program->tensors) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        program->tensors[i] =
+            (TensorArgument){program->nodes[i].index, program->checks[program->nodes[i].first_check].tensor};
+    program->tensor_count = program->first_node = count;
+    return 0;
+}
+
 static int build(GuardProgram *program, PyObject *trees) {
     Py_ssize_t nodes = 0, checks = 0;
     if (count_tree(trees, 0, &nodes, &checks))
@@ -292,7 +316,7 @@ static int build(GuardProgram *program, PyObject *trees) {
         PyErr_NoMemory();
         return -1;
     }
-    return parse_trees(program, trees, -1) || verify_captures(program) ? -1 : 0;
+    return parse_trees(program, trees, -1) || verify_captures(program) || collect_tensor_arguments(program) ? -1 : 0;
 }
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -327,7 +351,7 @@ static int program_traverse(PyObject *self, visitproc visit, void *arg) {
 static int program_clear(PyObject *self) {
     GuardProgram *program = (GuardProgram *)self;
     Py_ssize_t nodes = program->node_count, checks = program->check_count;
-    program->node_count = program->check_count = 0;
+    program->node_count = program->check_count = program->tensor_count = 0;
     for (Py_ssize_t i = 0; i < nodes; i++)
         Py_CLEAR(program->nodes[i].operand);
     for (Py_ssize_t i = 0; i < checks; i++) {
@@ -342,6 +366,7 @@ static void program_dealloc(PyObject *self) {
     program_clear(self);
     PyMem_Free(((GuardProgram *)self)->nodes);
     PyMem_Free(((GuardProgram *)self)->checks);
+    PyMem_Free(((GuardProgram *)self)->tensors);
     Py_TYPE(self)->tp_free(self);
 }
 

@@ -145,11 +145,19 @@ extern _Thread_local ThreadState this_thread;
 const uint64_t *thread_dispatch_keys(void); /* this thread's two words; direct path only */
 const char *find_stack_limit(void); /* below this address the stack is nearly used up */
 int global_state_read(GlobalState *state); /* -1 and an exception only on the portable path */
+static inline bool global_state_equal(const GlobalState *first, const GlobalState *second) {
+    const uint64_t *left = (const uint64_t *)(const void *)first, *right = (const uint64_t *)(const void *)second;
+    uint64_t difference = 0;
+    for (size_t i = 0; i < sizeof *first / sizeof *left; i++)
+        difference |= left[i] ^ right[i];
+    return difference == 0;
+}
+
 const char *global_state_difference(const GlobalState *expected, const GlobalState *found); /* NULL if equal */
 int modes_are_active(void); /* function or dispatch modes: nothing compiled may run under them */
 PyObject *global_state_tuple(const GlobalState *state);
 
-/* ---- tensor_check.c: the guard on one tensor ---- */
+/* ---- tensor_check.c and tensor_check.h: the guard on one tensor ---- */
 
 typedef struct TensorCheck {
     PyTypeObject *type;
@@ -158,6 +166,7 @@ typedef struct TensorCheck {
     uint64_t key_set;
     bool has_key_set;
     bool requires_grad;
+    bool asks_device; /* the key set does not say all there is to say of the device */
     int32_t dtype;
     int32_t device_type;
     int32_t device_index; /* -1: not checked */
@@ -170,12 +179,13 @@ typedef struct TensorCheck {
 
 TensorCheck *tensor_check_new(PyObject *type, PyObject *metadata);
 void tensor_check_free(TensorCheck *check);
-bool tensor_check_holds(const TensorCheck *check, PyObject *value); /* never leaves an exception */
 int key_set_of(PyObject *tensor, uint64_t *key_set);
 
 /* ---- dict_access.c: CPython 3.11's dictionaries and instance attributes without side effects ---- */
 
-uint64_t dict_version(PyObject *dict);
+/* Every change of any dict takes a new number from one global counter, so equal versions mean the same dict with the
+ * same contents. */
+static inline uint64_t dict_version(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
 PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint); /* borrowed or NULL, no exception */
 bool instance_is_bare(PyObject *object); /* no attribute, and no dict was ever asked for */
 PyObject *instance_dict(PyObject *object); /* new reference or NULL, no exception */

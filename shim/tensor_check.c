@@ -1,6 +1,6 @@
 /* The guard on one tensor: cheapest and most telling comparisons first. The dispatch key set rules out conjugate,
  * negative, sparse, quantized and functorch tensors when the captured tensor was none of them. */
-#include "shim.h"
+#include "tensor_check.h"
 
 #include <string.h>
 
@@ -59,11 +59,14 @@ static int parse_metadata(TensorCheck *check, PyObject *metadata) {
         parse_sizes(check, sizes, strides))
         return -1;
     check->requires_grad = grad;
+    check->asks_device = check->device_index >= 0 && check->device_type != 0;
     check->dtype_object = Py_XNewRef(scalar_type_object(check->dtype));
     check->device_name = PyUnicode_FromString(device);
     check->has_key_set = key_set && key_set != Py_None;
     if (check->has_key_set)
         check->key_set = PyLong_AsUnsignedLongLong(key_set);
+    else
+        check->asks_device = true;
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -98,14 +101,14 @@ void tensor_check_free(TensorCheck *check) {
     PyMem_Free(check);
 }
 
-static bool sizes_hold(const int64_t *expected, const int64_t *found, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (expected[i] != found[i] && expected[i] != ANY_SIZE)
-            return false;
-    return true;
+/* What the inline check in the header leaves to torch's functions. */
+bool tensor_check_by_calls(const TensorCheck *check, const char *implementation, TensorHandle handle) {
+    int32_t dtype;
+    return torch.symbol.requires_grad(implementation) == check->requires_grad && !torch.symbol.dtype(handle, &dtype) &&
+           dtype == check->dtype && tensor_device_holds(check, handle) && tensor_shape_holds(check, handle);
 }
 
-static bool shape_holds_direct(const TensorCheck *check, TensorHandle handle) {
+bool tensor_shape_holds(const TensorCheck *check, TensorHandle handle) {
     int64_t dimensions, *sizes, *strides;
     if (check->dimensions < 0)
         return true;
@@ -114,46 +117,12 @@ static bool shape_holds_direct(const TensorCheck *check, TensorHandle handle) {
            !torch.symbol.strides(handle, &strides) && sizes_hold(check->strides, strides, dimensions);
 }
 
-static bool device_holds_direct(const TensorCheck *check, TensorHandle handle) {
+bool tensor_device_holds(const TensorCheck *check, TensorHandle handle) {
     int32_t type, index;
     if (!check->has_key_set && (torch.symbol.device_type(handle, &type) || type != check->device_type))
         return false; /* otherwise the key set has said so */
     return check->device_index < 0 || check->device_type == 0 ||
            (!torch.symbol.device_index(handle, &index) && index == check->device_index);
-}
-
-/* With the layout known the whole check is loads and compares. */
-static inline bool shape_holds_inline(const TensorCheck *check, const char *implementation, TensorHandle handle) {
-    const TensorLayout *layout = &torch.tensor_layout;
-    if ((uint64_t)check->dimensions > INLINE_DIMENSIONS)
-        return shape_holds_direct(check, handle);
-    return *(const int64_t *)(implementation + layout->dimensions) == check->dimensions &&
-           sizes_hold(check->sizes, (const int64_t *)(implementation + layout->sizes), check->dimensions) &&
-           sizes_hold(check->strides, (const int64_t *)(implementation + layout->strides), check->dimensions);
-}
-
-static inline bool holds_inline(const TensorCheck *check, const char *implementation, TensorHandle handle) {
-    const TensorLayout *layout = &torch.tensor_layout;
-    bool may_require = *(const uint64_t *)(implementation + layout->autograd) != 0;
-    bool requires_grad = may_require && torch.symbol.requires_grad(implementation);
-    return requires_grad == check->requires_grad &&
-           *(const uint16_t *)(implementation + layout->dtype) == check->dtype && device_holds_direct(check, handle) &&
-           shape_holds_inline(check, implementation, handle);
-}
-
-static bool holds_by_calls(const TensorCheck *check, const char *implementation, TensorHandle handle) {
-    int32_t dtype;
-    return torch.symbol.requires_grad(implementation) == check->requires_grad && !torch.symbol.dtype(handle, &dtype) &&
-           dtype == check->dtype && device_holds_direct(check, handle) && shape_holds_direct(check, handle);
-}
-
-static bool holds_direct(const TensorCheck *check, PyObject *tensor) {
-    TensorHandle handle = handle_of(tensor);
-    const char *implementation = *(char **)handle;
-    if (check->has_key_set && *(uint64_t *)(implementation + torch.key_set_offset) != check->key_set)
-        return false;
-    return torch.tensor_layout.known ? holds_inline(check, implementation, handle)
-                                     : holds_by_calls(check, implementation, handle);
 }
 
 static bool attribute_is(PyObject *tensor, const char *name, PyObject *expected) {
@@ -196,11 +165,7 @@ static bool holds_portable(const TensorCheck *check, PyObject *tensor) {
            shape_holds_portable(check, tensor);
 }
 
-bool tensor_check_holds(const TensorCheck *check, PyObject *value) {
-    if (Py_TYPE(value) != check->type)
-        return false;
-    if (torch.direct)
-        return holds_direct(check, value);
+bool tensor_check_portable(const TensorCheck *check, PyObject *value) {
     bool holds = holds_portable(check, value);
     PyErr_Clear();
     return holds;

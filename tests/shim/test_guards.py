@@ -153,6 +153,11 @@ class TestAccessors:
         del module.x
         assert holds(tree, module)
 
+    def test_attribute_of_a_module_is_not_that_of_its_dict(self) -> None:
+        program = _shim.GuardProgram((node(("arg", 0), children=(node(("attr", "pi")),)),), 0)
+        assert program.check(plain, (math,)) == ()
+        assert program.check(plain, (vars(math),)) is None
+
     def test_attribute_that_drops_its_own_container(self) -> None:
         class Hostile:
             def __init__(self, box: list[Any]) -> None:
