@@ -211,7 +211,9 @@ void stable_call_free(StableCall *call) {
 
 /* ---- values ---- */
 
-static int torch_failed(void) { return set_torch_error("torch could not make an argument of an operator"); }
+static int torch_failed(void) {
+    return set_torch_error("torch could not make an argument of an operator");
+}
 
 static void release(StableValue value, const char *type);
 

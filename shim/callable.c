@@ -493,7 +493,9 @@ static PyObject *compiled_reduce(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return Py_NewRef(((CompiledFunction *)self)->function->func_qualname);
 }
 
-static PyObject *compiled_copy(PyObject *self, PyObject *Py_UNUSED(unused)) { return Py_NewRef(self); }
+static PyObject *compiled_copy(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    return Py_NewRef(self);
+}
 
 static PyObject *forward_attribute(PyObject *self, void *name) {
     return PyObject_GetAttrString((PyObject *)((CompiledFunction *)self)->function, name);

@@ -23,7 +23,9 @@ typedef struct Found {
     bool is_new; /* the reference */
 } Found;
 
-static Found borrowed(PyObject *value) { return (Found){value, false}; }
+static Found borrowed(PyObject *value) {
+    return (Found){value, false};
+}
 
 static PyObject *dict_lookup(PyObject *dict, PyObject *key) {
     PyObject *value = PyDict_GetItemWithError(dict, key);
@@ -58,7 +60,9 @@ static Found access_global(GuardNode *node, const PyFunctionObject *function) {
     return borrowed(value);
 }
 
-static void hold(Run *run, PyObject *value) { run->held[run->held_count++] = value; }
+static void hold(Run *run, PyObject *value) {
+    run->held[run->held_count++] = value;
+}
 
 /* Before Python code runs, which may drop the containers that the borrowed values live in. A value that was a new
  * reference is held twice then, for which `held` has room. */
@@ -387,4 +391,6 @@ bool guard_program_run(GuardProgram *program, PyObject *function, PyObject *cons
     return run_general(program, function, bound, bound_count, captures, failure);
 }
 
-Py_ssize_t guard_program_captures(const GuardProgram *program) { return program->captures; }
+Py_ssize_t guard_program_captures(const GuardProgram *program) {
+    return program->captures;
+}

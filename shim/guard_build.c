@@ -163,7 +163,9 @@ static int parse_check_operands(GuardCheck *check, PyObject *source) {
 }
 
 /* A settled check gives the same answer whenever the value is the same object, so a cached lookup may skip it. */
-static bool is_settled(const GuardCheck *check) { return check->kind == CHECK_IS || check->kind == CHECK_EQUALS; }
+static bool is_settled(const GuardCheck *check) {
+    return check->kind == CHECK_IS || check->kind == CHECK_EQUALS;
+}
 
 static int parse_checks(GuardProgram *program, GuardNode *node, PyObject *list) {
     node->first_check = node->settled_checks = node->end_check = program->check_count;

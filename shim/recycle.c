@@ -47,7 +47,9 @@ static PyObject *run_probe(const char *source, PyObject *argument) {
     return result;
 }
 
-static const char *implementation_of(PyObject *tensor) { return *(const char **)handle_of(tensor); }
+static const char *implementation_of(PyObject *tensor) {
+    return *(const char **)handle_of(tensor);
+}
 
 static uint64_t word_at(const void *base, Py_ssize_t offset) {
     uint64_t word;
@@ -125,18 +127,24 @@ int recycle_calibrate(void) {
     return status;
 }
 
-bool recycle_is_possible(void) { return layout.known; }
+bool recycle_is_possible(void) {
+    return layout.known;
+}
 
 /* ---- snapshots ---- */
 
-static Py_ssize_t at_most(Py_ssize_t value, Py_ssize_t limit) { return value < limit ? value : limit; }
+static Py_ssize_t at_most(Py_ssize_t value, Py_ssize_t limit) {
+    return value < limit ? value : limit;
+}
 
 static const void *storage_of(const char *implementation) {
     return (const void *)(uintptr_t)word_at(implementation, layout.storage);
 }
 
 /* A tensor made in inference mode has no version counter. */
-static bool has_version(const char *implementation) { return word_at(implementation, layout.counter) != 0; }
+static bool has_version(const char *implementation) {
+    return word_at(implementation, layout.counter) != 0;
+}
 
 static uint32_t version_of(const char *implementation) {
     uint32_t version;

@@ -118,7 +118,9 @@ Py_ssize_t implementation_bytes(const void *implementation); /* at most 256 */
 int find_tensor_layout(TensorLayout *layout); /* -1 and an exception if torch misbehaves */
 int find_state_layout(StateLayout *layout);
 
-static inline TensorHandle handle_of(PyObject *tensor) { return (char *)tensor + torch.handle_offset; }
+static inline TensorHandle handle_of(PyObject *tensor) {
+    return (char *)tensor + torch.handle_offset;
+}
 
 /* ---- global_state.c: what a capture assumed about the thread and the process ---- */
 
@@ -185,7 +187,9 @@ int key_set_of(PyObject *tensor, uint64_t *key_set);
 
 /* Every change of any dict takes a new number from one global counter, so equal versions mean the same dict with the
  * same contents. */
-static inline uint64_t dict_version(PyObject *dict) { return ((PyDictObject *)dict)->ma_version_tag; }
+static inline uint64_t dict_version(PyObject *dict) {
+    return ((PyDictObject *)dict)->ma_version_tag;
+}
 PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint); /* borrowed or NULL, no exception */
 bool instance_is_bare(PyObject *object); /* no attribute, and no dict was ever asked for */
 PyObject *instance_dict(PyObject *object); /* new reference or NULL, no exception */

@@ -18,8 +18,9 @@ def calibrate(torch: ModuleType, *, portable: bool = False) -> dict[str, Any]:
     """Find torch's symbols and where a tensor keeps its handle and dispatch keys. Must run before everything else.
 
     Returns ``mode`` ("direct" or "portable"), ``why`` (why not direct), ``handle_offset``, ``key_set_offset`` (bytes,
-    -1 if not found), ``torch`` (its version) and ``symbols`` (name -> found). ``portable=True`` asks for the slower
-    path that reads tensors through Python calls only.
+    -1 if not found), ``torch`` (its version) and ``symbols`` (name -> found); and whether the faster readers of the
+    direct path were found: ``tensor_layout``, ``grad_mode_layout``, ``function_mode_layout``, ``recycles_outputs``.
+    ``portable=True`` asks for the slower path that reads tensors through Python calls only.
     """
 
 def key_set(tensor: torch.Tensor) -> int:
