@@ -90,7 +90,7 @@ func convertFloat(v Value) (Value, bool) {
 func convertDevice(v Value) (Value, bool) {
 	switch v := v.(type) {
 	case Device:
-		return v, v.Type != ""
+		return v, v.Type != "" && v.Index >= 0
 	case string:
 		kind, index, _ := strings.Cut(v, ":")
 		n, err := strconv.Atoi(index)

@@ -66,6 +66,20 @@ func (g *Graph) noteMutation(v Value) {
 	g.tainted[keyOf(root(v))] = true
 }
 
+// isPiece says whether v came from a function that returns several views at once, such as split.
+func isPiece(v Value) bool {
+	for {
+		r := relationOf(v)
+		if r.Kind == RelationNew {
+			return false
+		}
+		if o, ok := v.(*Output); ok && r.Kind == RelationView && len(o.Node.Outputs) > 1 {
+			return true
+		}
+		v = r.Of
+	}
+}
+
 // leafRoot says whether v is, or is a view of, a leaf that requires gradients.
 func (g *Graph) leafRoot(v Value) bool {
 	m, ok := MetaOf(root(v))

@@ -16,7 +16,7 @@ func hostileValues(g *Graph) []Value {
 		g.AddTensor("huge", Meta{DType: Float32, Sizes: Statics(1<<40, 1<<40), Strides: Statics(1<<40, 1)}),
 		g.AddInt("n", g.Shapes.NewSymbol(3, 0, SymbolSource{Dim: -1})), g.AddFloat("f"),
 		nil, true, false, int64(0), int64(1), int64(-1), int64(7), int64(-1 << 63), int64(1<<63 - 1), 0.5, -1e300, 1i, "mean", "same", "",
-		Float32, Bool, NoDType, DType(200), Device{}, Device{Type: "cuda", Index: 3}, Strided, ContiguousFormat, ChannelsLast,
+		Float32, Bool, NoDType, DType(200), Device{}, Device{Type: "cuda", Index: 3}, Device{Type: "cuda", Index: -1}, Strided, ContiguousFormat, ChannelsLast,
 		MemoryFormat("x"), List{}, List{Items: []Value{int64(1)}}, List{Items: []Value{int64(0), int64(-1)}, Tuple: true},
 		List{Items: []Value{plainInput, plainInput}}, List{Items: []Value{plainInput, nil}, Tuple: true}, List{Items: []Value{nil, "x"}},
 		Slice{}, Slice{int64(1), nil, int64(0)}, Slice{plainInput, nil, nil}, Ellipsis{}, Static(4), Static(-4), (*Output)(nil), struct{}{},

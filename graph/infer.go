@@ -339,5 +339,8 @@ func (c *inference) checkMutation(v Value) error {
 	if c.state.GradMode && c.graph.leafRoot(v) {
 		return unknown("writes into a leaf that requires gradients")
 	}
+	if c.gradient() && isPiece(v) {
+		return unknown("writes into one of several views of a tensor that gradients flow through")
+	}
 	return nil
 }

@@ -14,13 +14,14 @@ import (
 
 // oracle is what tests/graph_oracle.py recorded from eager PyTorch.
 type oracle struct {
-	Torch   string
-	Device  string
-	Tensors []json.RawMessage
-	Schemas []string
-	Samples map[string][][]string
-	Values  []json.RawMessage
-	Cases   []json.RawMessage
+	Torch    string
+	Device   string
+	Tensors  []json.RawMessage
+	Programs []json.RawMessage
+	Schemas  []string
+	Samples  map[string][][]string
+	Values   []json.RawMessage
+	Cases    []json.RawMessage
 }
 
 func loadOracle(t *testing.T) *oracle {

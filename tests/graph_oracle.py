@@ -23,6 +23,7 @@ import torch
 
 import graph_cases as cases
 import graph_cases_library as library
+from graph_programs import programs
 from graph_recorder import Recorder
 from graph_samples import SAMPLES, values
 
@@ -65,6 +66,7 @@ def main() -> None:
         k: [[str(v) for v in column] for column in zip(*rows, strict=True)] for k, rows in SAMPLES.items()
     }
     found["values"] = values()
+    found["programs"] = programs()
     options.output.write_text(json.dumps(found, separators=(",", ":")) + "\n")
     print(f"{len(recorder.cases)} calls, {sum(c[4] is not None for c in recorder.cases)} of them valid")
 
