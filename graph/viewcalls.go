@@ -150,11 +150,7 @@ func split(c *caller) (Value, error) {
 	return c.call(target, bound[names[0]], bound[names[1]], dim)
 }
 
-// squeeze is an operator with three overloads; an empty list of dimensions is a view of everything.
-func squeeze(c *caller) (Value, error) {
-	return c.overloaded("squeeze", len(c.target) > 7 && c.target[:7] == "Tensor.")
-}
-
+// unflattenMethod also takes one size instead of a list.
 func unflattenMethod(c *caller) (Value, error) {
 	bound, err := c.arguments(map[bool][]string{true: {"self", "dim", "sizes"}, false: {"input", "dim", "sizes"}}[c.target == "Tensor.unflatten"]...)
 	if err != nil {
