@@ -77,6 +77,19 @@ func readRecorded(reader *bytes.Reader) (frame, error) {
 	return frame{direction == '>', body}, err
 }
 
+// AppendRecorded adds a message to a trace that starts with Magic.
+func AppendRecorded(data []byte, fromHost bool, message Message) ([]byte, error) {
+	frame, err := encodeFrame(message)
+	if err != nil {
+		return nil, err
+	}
+	direction := byte('<')
+	if fromHost {
+		direction = '>'
+	}
+	return append(append(data, direction), frame...), nil
+}
+
 // Messages returns what the host said, or what the compiler said, in order.
 func (p *Player) Messages(fromHost bool) []Message {
 	var messages []Message

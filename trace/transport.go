@@ -38,8 +38,6 @@ type Connection struct {
 	reader  *bufio.Reader
 	writer  io.Writer
 	sending sync.Mutex
-	// Record, when set, gets every message with its direction, in the format of a trace file.
-	Record io.Writer
 }
 
 // NewConnection wraps a stream in both directions.

@@ -24,6 +24,11 @@ type Replayed struct {
 // compiled code is taken from the trace. The error is a *trace.Mismatch when the compiler says something else than recorded; what came
 // before it is returned too. version is that of this binary.
 func Replay(version string, player *trace.Player) (*Replayed, error) {
+	return replay(version, player, player)
+}
+
+// replay answers from the transport, which is the player or leads to it.
+func replay(version string, player *trace.Player, transport trace.Transport) (*Replayed, error) {
 	replayed := &Replayed{Complete: player.Complete()}
 	said, heard := player.Messages(false), player.Messages(true)
 	if len(heard) == 0 || heard[0][0] != "hello" || len(heard[0]) != 2 {
@@ -41,7 +46,7 @@ func Replay(version string, player *trace.Player) (*Replayed, error) {
 			replayed.Questions++
 		}
 	}
-	s := New(recorded.version, player)
+	s := New(recorded.version, transport)
 	s.newGenerators = recorded.generators
 	s.Observe = func(c *Compilation) { replayed.Compilations = append(replayed.Compilations, c) }
 	s.observeFailure = func(err error) { replayed.Failures = append(replayed.Failures, err.Error()) }
