@@ -37,7 +37,9 @@ type kernelBuilder struct {
 	rows    map[*operation]value // computed once per outer point
 	points  map[*operation]value // computed in the open stage
 	loads   map[string]loop.Value
-	inners  []int // numbers of the stages with inner loops
+	inners  []int                     // numbers of the stages with inner loops
+	spills  map[*operation]*operation // members that wait in an output's memory between stages
+	spilled map[*operation]bool
 }
 
 // value is a member's result in compute type. Its stored type is narrower when rounding is still to come.
@@ -59,6 +61,7 @@ func buildKernel(c *compilation, g *group) *kernel {
 		k.result.operations = append(k.result.operations, op.name)
 	}
 	if g.hasInner() {
+		k.planSpills(members)
 		k.rowKernel(members)
 	} else {
 		k.open(false)
@@ -153,6 +156,7 @@ func (k *kernelBuilder) innerStage(members []*operation, level int) {
 			k.rows[op] = k.reduction(op)
 		}
 	}
+	k.spill(members)
 	k.stores(members, func(op *operation) bool { return here(op) && op.kind == pointwise })
 }
 
@@ -199,7 +203,12 @@ func (k *kernelBuilder) evaluate(op *operation) value {
 	if known, ok := k.points[op]; ok {
 		return known
 	}
-	result := k.compute(op)
+	var result value
+	if k.spilled[op] {
+		result = k.unspill(op)
+	} else {
+		result = k.compute(op)
+	}
 	k.points[op] = result
 	return result
 }
@@ -212,7 +221,9 @@ func (k *kernelBuilder) compute(op *operation) value {
 	discrete := op.result.Is(loop.ClassBits) && want.Is(loop.ClassFloat) // casts of floats to integers and bool jump
 	number := x.convert(x.build(op.body, want, discrete), want)
 	number = k.convert(number, computeType(op.result))
-	return k.rounded(value{number, op.result}, k.options.RoundIntermediates)
+	// A cast that the program asks for rounds, whatever is fused around it; a wider value that only happens to be stored narrowly need not.
+	asked := op.node != nil && op.node.Target == "aten._to_copy.default"
+	return k.rounded(value{number, op.result}, asked || k.options.RoundIntermediates)
 }
 
 // rounded brings a value to what storing and loading it would give, if asked to.

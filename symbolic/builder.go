@@ -189,9 +189,6 @@ func (b *builder) finish() (*bytecode.Code, error) {
 	}
 	listing := &bytecode.Listing{Code: code, Instructions: b.output, Handlers: b.handlers}
 	assembled, err := listing.Assemble()
-	if err != nil {
-		b.dump()
-	}
 	return assembled, errors.Wrapf(err, "rewriting %s", code.QualName)
 }
 
