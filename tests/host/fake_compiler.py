@@ -263,7 +263,7 @@ def lower(peer: Peer, request: Any) -> None:
     (graph,) = request["graphs"]
     slots = {("i", index): index for index in range(len(graph["inputs"]))}
     steps = []
-    for index, (_, target, args, _, _) in enumerate(graph["nodes"]):
+    for index, (_, target, args, *_) in enumerate(graph["nodes"]):
         _, name, overload = target.split(".")
         written = [plan_argument(argument, slots) for argument in args]
         slots[("n", index)] = len(slots)
