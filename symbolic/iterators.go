@@ -57,6 +57,7 @@ type dictIterator struct {
 	kind     string
 	keys     []Value // at the start
 	position int
+	born     int // the step that made it
 }
 
 func (v *dictIterator) typeName() string { return "dict_" + v.kind[:len(v.kind)-1] + "iterator" }
@@ -99,7 +100,7 @@ func (in *Interpreter) iterateDict(dict *Dict, origin Value, kind string) (Value
 	if err != nil {
 		return nil, err
 	}
-	return &dictIterator{dict: dict, origin: origin, kind: kind, keys: entryKeys(entries)}, nil
+	return &dictIterator{dict: dict, origin: origin, kind: kind, keys: entryKeys(entries), born: in.frame.step}, nil
 }
 
 // goIterator computes its items in Go: enumerate, zip, map, filter and the iterators of itertools.

@@ -422,13 +422,16 @@ func (in *Interpreter) objectMethod(v *Instance, name string, arguments Argument
 	case "object.__init_subclass__":
 		return none(), true, nil
 	}
-	if v.exception != nil && shortName(name) == "__init__" && len(arguments.Keywords) == 0 {
+	if v.class.isSubclassOf("BaseException") && shortName(name) == "__init__" && len(arguments.Keywords) == 0 {
 		return none(), true, in.objectInit(v, values)
 	}
 	return nil, false, nil
 }
 
 func (in *Interpreter) objectInit(v *Instance, values []Value) error {
+	if v.exception == nil && v.class.isSubclassOf("BaseException") {
+		return unsupported(reasonMutation, "the arguments of an existing exception")
+	}
 	if v.exception != nil {
 		in.activity++
 		v.exception.arguments = append([]Value{}, values...)

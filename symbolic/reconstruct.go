@@ -30,7 +30,7 @@ func (c *cannotRebuild) Error() string { return "cannot rebuild " + c.what }
 func (cg *generator) load(value Value) error {
 	switch v := value.(type) {
 	case *Lazy:
-		if v.value != nil {
+		if v.value != nil && !identified(v.value) {
 			return cg.load(v.value)
 		}
 		cg.loadSource(v.source)
@@ -70,6 +70,19 @@ func (cg *generator) load(value Value) error {
 		return nil
 	}
 	return cg.build(value)
+}
+
+// identified tells constants of which equal ones may be different objects: they are handed on as they came.
+func identified(value Value) bool {
+	constant, ok := value.(*Constant)
+	if !ok {
+		return false
+	}
+	switch constant.Value.(type) {
+	case bytecode.NoneType, bool, bytecode.EllipsisType, notImplemented:
+		return false
+	}
+	return true
 }
 
 func (cg *generator) loadExisting(object *existing) error {
@@ -305,6 +318,9 @@ func (cg *generator) buildPlain(value Value) error {
 	case *sequenceIterator:
 		return cg.buildIterator(v)
 	case *dictIterator:
+		if entries, err := v.dict.live(cg.in); err != nil || len(entries) != len(v.keys) {
+			return &cannotRebuild{v.born, v.typeName()}
+		}
 		return cg.helper("make_iterator", v.origin, integer(int64(v.position)))
 	case *goIterator:
 		return cg.buildGoIterator(v)
@@ -442,6 +458,13 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 	if v.self == nil {
 		cg.placeholder("name", v.name)
 		return nil
+	}
+	if hasMethods(v.self) {
+		// The instance's class may override the method, as where it was reached through super().
+		cg.emit(bytecode.PushNull, 0)
+		cg.placeholder("name", v.name)
+		cg.emitName(bytecode.LoadAttr, "__get__")
+		return cg.passArguments([]Value{v.self})
 	}
 	if err := cg.load(v.self); err != nil {
 		return err

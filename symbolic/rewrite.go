@@ -261,9 +261,24 @@ func (r *rewriter) writeTop(cg *generator) error {
 	return r.enter(cg.builder, 0, held[:own], held[own:])
 }
 
-// enter restores frame k from the given variables, jumps to its instruction, and writes what follows it.
+// enter restores frame k from the given variables and runs what stands for its instruction, ahead of a whole copy of the base code:
+// handlers and the loops behind them find that as it always was.
 func (r *rewriter) enter(b *builder, k int, own, deeper []*slot) error {
 	f := r.frames[k]
+	r.restore(b, f, own)
+	first := len(b.output)
+	after := r.standIn(b, k, own, deeper)
+	r.cloneBehind(b, f, first)
+	for _, write := range after {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore sets a frame's variables and stack from the given state.
+func (r *rewriter) restore(b *builder, f *Frame, own []*slot) {
 	b.position = f.current.Position
 	variables := bound(f)
 	for i, index := range variables {
@@ -271,23 +286,17 @@ func (r *rewriter) enter(b *builder, k int, own, deeper []*slot) error {
 		b.storeSlot(b.locals[index])
 	}
 	r.restoreStack(b, f.stack, own[len(variables):])
-	entry := b.emit(bytecode.JumpForward, 0)
-	start := r.instructionStart(f)
-	var after []func() error
-	b.cloneBase(func(original *bytecode.Instruction) bool {
-		if original == f.current {
-			after = r.replaceInstruction(b, k, own, deeper)
-		}
-		return original == f.current
-	})
-	entry.Jump = b.clones[start]
-	b.position = f.current.Position
-	for _, write := range after {
-		if err := write(); err != nil {
-			return err
-		}
+}
+
+// cloneBehind appends the base code and puts what was written from first on under the handler that covers the frame's instruction.
+func (r *rewriter) cloneBehind(b *builder, f *Frame, first int) {
+	last := len(b.output)
+	b.cloneBase(func(*bytecode.Instruction) bool { return false })
+	if handler := f.handlerFor(f.info.index[f.current]); handler != nil {
+		row := bytecode.Handler{Start: b.output[first], End: b.output[last], Target: b.clones[handler.Target], Depth: handler.Depth, PushLasti: handler.PushLasti}
+		b.handlers = append([]bytecode.Handler{row}, b.handlers...)
 	}
-	return nil
+	b.position = f.current.Position
 }
 
 // instructionStart is where the frame's instruction begins: a call's keyword names and PRECALL belong to it.
@@ -322,13 +331,18 @@ func (r *rewriter) restoreStack(b *builder, stack []Value, held []*slot) {
 	}
 }
 
-// replaceInstruction writes frame k's instruction where the original stood, under the same handlers: the unsupported one itself, or the
-// call of the next step. The returned functions write the code behind the copy of the base code.
-func (r *rewriter) replaceInstruction(b *builder, k int, own, deeper []*slot) []func() error {
-	if k == r.innermost() {
-		return r.writeUnsupported(b, k)
+// standIn writes what runs instead of frame k's instruction: the unsupported one itself, or the call of the next step. The returned
+// functions write the code behind the copy of the base code.
+func (r *rewriter) standIn(b *builder, k int, own, deeper []*slot) []func() error {
+	if k < r.innermost() {
+		return r.writeNested(b, k, own, deeper)
 	}
-	return r.writeNested(b, k, own, deeper)
+	f := r.frames[k]
+	list := f.info.listing.Instructions
+	for at := f.info.index[r.instructionStart(f)]; list[at] != f.current; at++ {
+		b.cloneOne(list[at])
+	}
+	return r.writeUnsupported(b, k)
 }
 
 // writeUnsupported writes the instruction itself and the ways on from it.
@@ -751,20 +765,16 @@ func (r *rewriter) callerCode(k int) (*bytecode.Code, error) {
 	}
 	deeper = append(deeper, b.parameter(".state"))
 	b.emit(bytecode.Resume, 0)
-	variables := bound(f)
-	for i, index := range variables {
-		b.loadSlot(own[i])
-		b.storeSlot(b.locals[index])
+	r.restore(b, f, own)
+	first := len(b.output)
+	r.resumeBelow(b, k, own, deeper)
+	onward := b.emit(bytecode.JumpForward, 0)
+	r.cloneBehind(b, f, first)
+	following := r.following(f)
+	if following == nil {
+		return nil, errors.New("the bytecode ends behind a call")
 	}
-	r.restoreStack(b, f.stack, own[len(variables):])
-	entry := b.emit(bytecode.JumpForward, 0)
-	b.cloneBase(func(original *bytecode.Instruction) bool {
-		if original == f.current {
-			r.resumeBelow(b, k, own, deeper)
-		}
-		return original == f.current
-	})
-	entry.Jump = b.clones[f.current]
+	onward.Jump = b.clones[following]
 	if r.failure != nil {
 		return nil, r.failure
 	}
