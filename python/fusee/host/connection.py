@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from .. import settings
+from .. import settings, warn
 from ..errors import HostFailure
 from .record import Tape
 
@@ -305,7 +305,7 @@ def hello() -> dict[str, Any]:
         "nvjitlink": _library("nvidia", "cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"),
         "cuda_arch": architecture(),
         "cpu_threads": int(settings.number("threads")) or torch.get_num_threads(),
-        "cache_dir": cache_folder(),
+        "cache_dir": _usable(cache_folder()),
         "settings": dict(settings.environment()),
     }
 
@@ -326,6 +326,21 @@ def cache_folder() -> str:
         return ""
     chosen = settings.text("cache_dir")
     return chosen or str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "fusee"))
+
+
+def _usable(folder: str) -> str:
+    """The folder, made if need be; "" and one warning when it cannot be written."""
+    if not folder:
+        return ""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
+        problem = "it is not writable"
+    except OSError as error:
+        problem = str(error)
+    warn.once("cache", f"compiled kernels are not kept in {folder}: {problem}; set FUSEE_CACHE_DIR to another folder")
+    return ""
 
 
 CONNECTION = Connection(hello)

@@ -1,0 +1,122 @@
+"""The real compiler behind the host: the seed example, and its process killed at any moment of a compile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import fusee
+from fusee.host import connection
+from fusee.host.connection import CONNECTION
+
+Use = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def cache(environment: Use, tmp_path: Path) -> Iterator[None]:
+    """An empty cache for each test; skipped where the package has no compiler."""
+    try:
+        connection.binary({})
+    except fusee.errors.HostFailure:
+        pytest.skip("the compiler is not built")
+    environment(FUSEE_CACHE_DIR=str(tmp_path / "cache"))
+    yield
+
+
+def f(x: Any, y: Any) -> Any:
+    z = x + y
+    return torch.relu(z) * 2
+
+
+def test_seed_example(caught: list[Any]) -> None:
+    x, y = torch.tensor([1.0, -2.0, 3.0, -4.0]), torch.full((4,), 0.5)
+    fast = fusee.compile(f)
+    for _ in range(3):
+        torch.testing.assert_close(fast(x, y), f(x, y), rtol=0, atol=0)
+    assert fusee.stats() == {"graphs": 1, "recompiles": 0, "breaks": 0}
+    explanation = fusee.explain(f)(x, y)
+    assert explanation.op_count == 3 and len(explanation.kernels) == 1
+    assert not caught
+
+
+def test_seed_example_with_every_backend() -> None:
+    x, y = torch.tensor([1.0, -2.0]), torch.ones(2)
+    modules: list[torch.fx.GraphModule] = []
+
+    def custom(module: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Any:
+        modules.append(module)
+        return module.forward
+
+    for backend in ("fusee", "eager", custom):
+        torch.testing.assert_close(fusee.compile(f, backend=backend)(x, y), f(x, y), rtol=0, atol=0)
+    assert "torch.relu" in modules[0].code
+
+
+def test_fullgraph_names_the_place() -> None:
+    def branches(x: Any) -> Any:
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+    with pytest.raises(fusee.Unsupported) as error:
+        fusee.compile(branches, fullgraph=True)(torch.ones(2))
+    text = str(error.value)
+    assert __file__ in text and "if x.sum() > 0:" in text and "^" in text and "hint:" in text
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.001, 0.003, 0.006, 0.01, 0.02])
+def test_killed_at_any_moment(caught: list[Any], moment: float) -> None:
+    """The result is eager's whenever the process dies, and at most one warning says so."""
+    x, y = torch.ones(3), torch.ones(3)
+    CONNECTION.stop()
+
+    def kill() -> None:
+        deadline = time.monotonic() + 20
+        while (child := CONNECTION._child) is None and time.monotonic() < deadline:
+            time.sleep(0.0005)
+        time.sleep(moment)
+        if child is not None:
+            os.kill(child._process.pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    fast = fusee.compile(f)
+    torch.testing.assert_close(fast(x, y), f(x, y), rtol=0, atol=0)
+    thread.join()
+    torch.testing.assert_close(fast(x, y), f(x, y), rtol=0, atol=0)
+    assert len(caught) <= 1, [str(item.message) for item in caught]
+    assert len(fast.record.entries) == 1
+
+
+def test_fork_compiles_in_both_processes() -> None:
+    x, y = torch.ones(3), torch.ones(3)
+    fusee.compile(f)(x, y)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            other = fusee.compile(lambda x, y: torch.relu(x - y))
+            status = 0 if torch.equal(other(x, y), torch.zeros(3)) and len(other.record.entries) == 1 else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    another = fusee.compile(lambda x, y: torch.relu(x * y))
+    assert torch.equal(another(x, y), torch.ones(3)) and len(another.record.entries) == 1
+
+
+def test_unwritable_cache_warns_once(environment: Use, tmp_path: Path, caught: list[Any]) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    environment(FUSEE_CACHE_DIR=str(blocked / "cache"))
+    x, y = torch.ones(3), torch.ones(3)
+    torch.testing.assert_close(fusee.compile(f)(x, y), f(x, y), rtol=0, atol=0)
+    torch.testing.assert_close(fusee.compile(lambda x, y: f(x, y))(x, y), f(x, y), rtol=0, atol=0)
+    assert len(caught) == 1, [str(item.message) for item in caught]
