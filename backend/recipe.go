@@ -13,7 +13,6 @@ type recipe struct {
 	node    *graph.Node
 	device  graph.Device
 	pending []*operation
-	outputs []*tensor
 	failed  bool
 }
 

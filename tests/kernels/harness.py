@@ -1,4 +1,4 @@
-"""Compiles Python functions of tensors with the backend alone: ATen records the operators, the planner makes a plan of them."""
+"""Compiles Python functions of tensors with the backend alone: ATen records operators, the planner makes a plan."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def metadata(tensor: torch.Tensor) -> Encoded:
     return dtype, list(tensor.shape), list(tensor.stride()), tensor.storage_offset()
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down every ATen operator that runs, with how its results relate to its arguments."""
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.kept: list[Any] = list(inputs)  # so that no id is used twice
         self.values: dict[int, Encoded] = {id(tensor): ("i", index) for index, tensor in enumerate(inputs)}
         self.nodes: list[Encoded] = []
@@ -93,7 +93,8 @@ class Compiled:
 
     def __call__(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Runs the plan."""
-        return self.plan(*inputs)
+        results: tuple[torch.Tensor, ...] = self.plan(*inputs)
+        return results
 
     @property
     def library_calls(self) -> list[str]:
@@ -147,6 +148,6 @@ class Planner:
 
 def clone_with_layout(tensor: torch.Tensor) -> torch.Tensor:
     """A copy of the whole storage, seen with the same strides."""
-    storage = tensor.untyped_storage().clone()
+    storage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
     copy = torch.empty(0, dtype=tensor.dtype)
     return copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
