@@ -17,8 +17,9 @@ gcc -shared -fPIC -std=c11 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror 
 # tests' own reference counts.
 export ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:handle_segv=1:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
-export FUSEE_FUZZ_ROUNDS="${FUSEE_FUZZ_ROUNDS:-20000}"
+export FUSEE_FUZZ_ROUNDS="${FUSEE_FUZZ_ROUNDS:-5000}"
 export PYTHONMALLOC=malloc PYTHONPATH="$build"
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
 cd "$here/../tests/shim"
+[ $# -gt 0 ] || set -- .
 "$python" -m pytest -q -p no:cacheprovider --rootdir . "$@"
