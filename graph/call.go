@@ -102,6 +102,7 @@ func (c *caller) assemble(result Value) *Node {
 		n.Index = i
 		n.Name = nodeName(n.Target) + "_" + string(rune('a'+i%26))
 		node.Random = node.Random || n.Random
+		node.MayRaise = node.MayRaise || n.MayRaise
 		for _, v := range n.Mutates {
 			if outer := c.resolve(v); outer.Of != nil && !mentions(node.Mutates, outer.Of) {
 				node.Mutates = append(node.Mutates, outer.Of)
@@ -177,7 +178,7 @@ func (c *caller) emit(op *Op, values []Value) (*Node, error) {
 	}
 	args, keywords := op.normalForm(values)
 	node := &Node{Target: op.Schema.Target(), Args: args, Keywords: keywords, Outputs: inner.outputs, Mutates: inner.mutates,
-		Random: inner.random, Origin: c.state.Origin}
+		Random: inner.random, MayRaise: inner.mayRaise(), Origin: c.state.Origin}
 	node.Result = node.pythonResult(op)
 	c.nodes = append(c.nodes, node)
 	return node, nil

@@ -137,6 +137,9 @@ func setItem(c *caller) (Value, error) {
 	if len(c.args) != 3 || len(c.keywords) > 0 || meta(c.args[0]).DType == NoDType {
 		return nil, unknown(c.target)
 	}
+	if mask, ok := MetaOf(c.args[1]); ok && mask.DType == Bool {
+		return nil, c.fillWhere(mask)
+	}
 	x, err := c.index(c.args[0], c.args[1])
 	if err != nil {
 		return nil, err
@@ -156,6 +159,32 @@ func setItem(c *caller) (Value, error) {
 		return nil, unknown("value of this type")
 	}
 	return nil, err
+}
+
+// fillWhere is tensor[mask] = value for one value, which eager too computes as masked_fill_; more values than one depend on data.
+func (c *caller) fillWhere(mask *Meta) error {
+	target, value := meta(c.args[0]), c.args[2]
+	m, isTensor := MetaOf(value)
+	if isTensor && (m.Dim() > 0 || m.DType != target.DType) || !isTensor && !isScalar(value) {
+		return unknown("several values put under a mask")
+	}
+	n := mask.Dim()
+	if n == 0 || n > target.Dim() || !c.graph.Shapes.AllEqual(mask.Sizes, target.Sizes[:n]) {
+		return unknown("mask of another shape")
+	}
+	aligned := c.args[1]
+	for range target.Dim() - n {
+		var err error
+		if aligned, err = c.call("aten.unsqueeze.default", aligned, int64(-1)); err != nil {
+			return err
+		}
+	}
+	overload := "aten.masked_fill_.Scalar"
+	if isTensor {
+		overload = "aten.masked_fill_.Tensor"
+	}
+	_, err := c.call(overload, c.args[0], aligned, value)
+	return err
 }
 
 // putNumber makes a 0-d tensor of the number first, as torch's assignment does.

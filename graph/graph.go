@@ -42,7 +42,8 @@ type Origin struct {
 }
 
 // Node is one operation. Target is a canonical Python name ("torch.relu") or an aten operator ("aten.relu.default").
-// Mutates lists the arguments whose elements the node writes. Random says that it also advances the random generator.
+// Mutates lists the arguments whose elements the node writes. Random says that it also advances the random generator, MayRaise
+// that what the arguments hold can make it raise (integer division by zero, indices out of range).
 // Result nests the node's Outputs as Python sees them: one *Output, a List of them, or nil; ResultType names a structseq
 // type such as "torch.return_types.max" and is empty for plain results. Expansion holds the aten operators that the call runs
 // (from the tables, or from the host); their arguments are values of the outer graph or results of earlier nodes of the same
@@ -57,6 +58,7 @@ type Node struct {
 	Outputs    []OutputInfo
 	Mutates    []Value
 	Random     bool
+	MayRaise   bool
 	Result     Value
 	ResultType string
 	Expansion  []*Node

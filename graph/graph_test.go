@@ -77,3 +77,23 @@ func TestUnknownLeavesGraphAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestMayRaise(t *testing.T) {
+	g := NewGraph("f")
+	x, n := g.AddTensor("x", plain(Float32, 4)), g.AddTensor("n", plain(Int64, 4))
+	for _, c := range []struct {
+		target string
+		args   []Value
+		want   bool
+	}{
+		{"operator.floordiv", []Value{n, n}, true},
+		{"operator.floordiv", []Value{x, n}, false},
+		{"operator.truediv", []Value{n, n}, false},
+		{"operator.getitem", []Value{x, n}, true},
+		{"operator.add", []Value{n, n}, false},
+	} {
+		if got := mustCall(t, g, c.target, c.args).MayRaise; got != c.want {
+			t.Errorf("%s: %v", c.target, got)
+		}
+	}
+}

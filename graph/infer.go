@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // inference works out the outputs of one operator call.
 type inference struct {
@@ -243,6 +246,18 @@ func (c *inference) run() error {
 	}
 	c.random = c.random || c.op.traits&randomOp != 0
 	return c.complete()
+}
+
+// mayRaise says whether eager raises for some contents of the arguments: integer division checks for zero, indices for range.
+func (c *inference) mayRaise() bool {
+	switch strings.TrimSuffix(c.op.Schema.Name, "_") {
+	case "cross_entropy_loss", "nll_loss_nd", "binary_cross_entropy", "bernoulli":
+		return true
+	case "floor_divide", "remainder", "fmod", "div":
+		types, err := c.promotion()
+		return err == nil && !types.compute.IsDifferentiable()
+	}
+	return c.op.Kind == KindIndex
 }
 
 // storeInFirst turns the functional result into an in-place one: same shape, castable type.
