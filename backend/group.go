@@ -216,9 +216,12 @@ func (f *fusion) add(op *operation, g *group, m mapping) {
 	}
 }
 
+// memberLimit bounds a kernel's length, because compile time grows faster than it and registers run out.
+const memberLimit = 96
+
 // join puts the operation into the group, placed by m, when no cycle of groups arises and what must be stored can be.
 func (f *fusion) join(op *operation, g *group, m mapping) bool {
-	if f.cyclic(op, g) {
+	if len(g.members) >= memberLimit || f.cyclic(op, g) {
 		return false
 	}
 	stored := f.mustStore(op, g)
@@ -375,13 +378,21 @@ func (f *fusion) extension(op *operation, g *group, m mapping) ([]graph.Size, bo
 }
 
 func (op *operation) reducedSizes() []graph.Size {
-	var sizes []graph.Size
-	for dimension, reduced := range op.reduced {
-		if reduced {
-			sizes = append(sizes, op.operands[0].tensor.meta.Sizes[dimension])
+	if op.kind != reduction {
+		return nil
+	}
+	return chosenSizes(op.operands[0].tensor.meta.Sizes, op.reduced)
+}
+
+// chosenSizes lists the sizes of the dimensions that are marked.
+func chosenSizes(sizes []graph.Size, marked []bool) []graph.Size {
+	var result []graph.Size
+	for dimension, chosen := range marked {
+		if chosen {
+			result = append(result, sizes[dimension])
 		}
 	}
-	return sizes
+	return result
 }
 
 // significant drops sizes of 1.
