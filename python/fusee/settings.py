@@ -43,8 +43,6 @@ TABLE: tuple[Setting, ...] = (
         "entry_limit", int, 8, "FUSEE_ENTRY_LIMIT", "Entries kept for one code object before it runs as plain Python."
     ),
     Setting("explain_out", str, "", "FUSEE_EXPLAIN_OUT", "File that gets one JSON line for each compile; empty: none."),
-    Setting("threads", int, 0, "FUSEE_THREADS", "Threads of CPU kernels; 0: as many as torch uses."),
-    Setting("verify", bool, False, "FUSEE_VERIFY", "Let the compiler check its own representation after each pass."),
 )
 
 BY_NAME: Mapping[str, Setting] = {row.name: row for row in TABLE}

@@ -103,11 +103,10 @@ def test_entry_limit_by_options(scenario: Use) -> None:
 
 
 def test_cache_settings_reach_the_compiler(environment: Use, tmp_path: Path) -> None:
-    environment(FUSEE_CACHE_DIR=str(tmp_path), FUSEE_CACHE_SIZE="12", FUSEE_VERIFY="1", FUSEE_THREADS="3")
+    environment(FUSEE_CACHE_DIR=str(tmp_path), FUSEE_CACHE_SIZE="12")
     hello = connection.hello()
     assert hello["cache_dir"] == str(tmp_path)
-    assert hello["settings"]["cache_size"] == 12 and hello["settings"]["verify"] is True
-    assert hello["cpu_threads"] == 3
+    assert hello["settings"]["cache_size"] == 12
     environment(FUSEE_CACHE="0")
     assert connection.hello()["cache_dir"] == ""
 

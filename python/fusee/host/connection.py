@@ -304,7 +304,6 @@ def hello() -> dict[str, Any]:
         "nvrtc": _library("nvidia", "cu*/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*"),
         "nvjitlink": _library("nvidia", "cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"),
         "cuda_arch": architecture(),
-        "cpu_threads": int(settings.number("threads")) or torch.get_num_threads(),
         "cache_dir": _usable(cache_folder()),
         "settings": dict(settings.environment()),
     }

@@ -36,6 +36,11 @@ class ObjectTable:
         self._kinds = kinds()
         self.tensors = TensorReader(self)
 
+    def release(self) -> None:
+        """Let the objects go: the compile is over."""
+        self.objects.clear()
+        self._ids.clear()
+
     def reference(self, value: Any) -> Reference:
         """An id, or the value itself if its exact type is that of a constant."""
         return (value,) if type(value) in _CONSTANTS else self.identify(value)

@@ -121,6 +121,13 @@ def _give_up(miss: _Miss) -> None:
 
 def _attempt(miss: _Miss) -> Any:
     table = ObjectTable()
+    try:
+        return _installed(miss, table)
+    finally:
+        table.release()
+
+
+def _installed(miss: _Miss, table: ObjectTable) -> Any:
     result = converse(("compile", _request(table, miss)), table, miss.target.options, miss.target.name)
     target = miss.target
     report = result.setdefault("report", {}) or {}
