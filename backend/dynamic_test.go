@@ -81,7 +81,8 @@ func TestEqualGraphsGiveEqualPlans(t *testing.T) {
 		return string(bytes)
 	}
 	for seed := range uint64(20) {
-		if compile(seed) != compile(seed) {
+		first, again := compile(seed), compile(seed)
+		if first != again {
 			t.Errorf("seed %d gives different plans", seed)
 		}
 	}
