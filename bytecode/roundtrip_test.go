@@ -83,6 +83,9 @@ func checkAssembly(code *Code) error {
 	if err != nil {
 		return err
 	}
+	if err := listing.Verify(); err != nil {
+		return err
+	}
 	assembled, err := listing.Assemble()
 	if err != nil {
 		return err

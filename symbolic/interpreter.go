@@ -33,30 +33,31 @@ type Options struct {
 // Interpreter captures one function once. It is used for one attempt and thrown away; attempts differ in the steps that are
 // forced to break.
 type Interpreter struct {
-	session  *trace.Session
-	request  Request
-	program  *guards.Program
-	graph    *graph.Graph
-	inputs   []*Tensor // graph inputs in order
-	values   map[trace.ObjectID]Value
-	codes    map[*bytecode.Code]*codeInfo
-	listings map[string]*codeInfo
-	state    graph.State
-	initial  graph.State
-	effects  []effect
-	frame    *Frame
-	depth    int
-	nesting  int
-	steps    int
-	activity int // grows with everything that cannot be taken back
-	forced   map[int]*Unsupported
-	tail     *adapter
-	result   *Result
-	classes  map[string]*Class
-	builtins map[string]Value
-	notes    []Break
-	tensors  []*Tensor     // made by the graph's nodes
-	wired    []graph.Value // tensors that the host was told about, by number
+	session    *trace.Session
+	request    Request
+	program    *guards.Program
+	graph      *graph.Graph
+	inputs     []*Tensor // graph inputs in order
+	values     map[trace.ObjectID]Value
+	codes      map[*bytecode.Code]*codeInfo
+	listings   map[string]*codeInfo
+	state      graph.State
+	initial    graph.State
+	effects    []effect
+	frame      *Frame
+	depth      int
+	nesting    int
+	steps      int
+	activity   int // grows with everything that cannot be taken back
+	forced     map[int]*Unsupported
+	tail       *adapter
+	result     *Result
+	classes    map[string]*Class
+	builtins   map[string]Value
+	notes      []Break
+	tensors    []*Tensor // made by the graph's nodes
+	generators []*Generator
+	wired      []graph.Value // tensors that the host was told about, by number
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
 }
@@ -200,6 +201,9 @@ func (in *Interpreter) decode(code *bytecode.Code) (*codeInfo, error) {
 	}
 	listing, err := bytecode.Decode(code)
 	if err != nil {
+		return nil, err
+	}
+	if err := listing.Verify(); err != nil {
 		return nil, err
 	}
 	info := &codeInfo{listing: listing, index: make(map[*bytecode.Instruction]int, len(listing.Instructions))}

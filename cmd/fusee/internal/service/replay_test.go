@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -318,19 +321,41 @@ func FuzzReplay(f *testing.F) {
 			return
 		}
 		data[int(at)%len(data)] ^= change
-		player, err := trace.NewPlayer(data)
-		if err != nil {
-			return
-		}
-		player.Lenient = true
-		replayed, _ := Replay("fuzz", player)
-		if replayed == nil {
-			return
-		}
-		for _, failure := range replayed.Failures {
-			if strings.Contains(failure, "internal error") {
-				t.Error(failure)
-			}
-		}
+		replayHostile(t, data)
 	})
+}
+
+// TestDamagedTraces does a little of that in every run, always the same.
+func TestDamagedTraces(t *testing.T) {
+	const changes = 30 // for each trace
+	random := rand.New(rand.NewPCG(1, 2))
+	all := traces(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		data := all[name]
+		for range changes {
+			damaged := bytes.Clone(data)
+			at, change := random.IntN(len(data)), byte(1+random.IntN(255))
+			damaged[at] ^= change
+			t.Run(fmt.Sprintf("%s/%d^%d", name, at, change), func(t *testing.T) { replayHostile(t, damaged) })
+		}
+	}
+}
+
+// replayHostile replays and looks for mistakes that only the last safeguard caught.
+func replayHostile(t *testing.T, data []byte) {
+	t.Helper()
+	player, err := trace.NewPlayer(data)
+	if err != nil {
+		return
+	}
+	player.Lenient = true
+	replayed, _ := Replay("fuzz", player)
+	if replayed == nil {
+		return
+	}
+	for _, failure := range replayed.Failures {
+		if strings.Contains(failure, "internal error") {
+			t.Error(failure)
+		}
+	}
 }
