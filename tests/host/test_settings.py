@@ -106,7 +106,7 @@ def test_cache_settings_reach_the_compiler(environment: Use, tmp_path: Path) -> 
     environment(FUSEE_CACHE_DIR=str(tmp_path), FUSEE_CACHE_SIZE="12")
     hello = connection.hello()
     assert hello["cache_dir"] == str(tmp_path)
-    assert hello["settings"]["cache_size"] == 12
+    assert hello["settings"]["cache_size"] == 12 << 20
     environment(FUSEE_CACHE="0")
     assert connection.hello()["cache_dir"] == ""
 

@@ -305,7 +305,7 @@ def hello() -> dict[str, Any]:
         "nvjitlink": _library("nvidia", "cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"),
         "cuda_arch": architecture(),
         "cache_dir": _usable(cache_folder()),
-        "settings": dict(settings.environment()),
+        "settings": {**settings.environment(), "cache_size": int(settings.number("cache_size")) << 20},
     }
 
 
