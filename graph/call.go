@@ -32,9 +32,10 @@ type caller struct {
 // Call appends a node for a call of a torch-level function ("torch.relu", "Tensor.add_", "operator.add") or of an aten operator
 // ("aten.add.Tensor") with the outputs that eager would give, or returns an error that is ErrUnknown and leaves the graph alone.
 func (g *Graph) Call(target string, args []Value, keywords []Keyword, state State) (*Node, error) {
-	if state.Autocast || state.InferenceMode {
-		return nil, unknown("autocast or inference mode")
+	if state.Autocast {
+		return nil, unknown("autocast")
 	}
+	state.GradMode = state.GradMode && !state.InferenceMode
 	if g.Shapes == nil {
 		g.Shapes = NewShapeEnvironment()
 	}
@@ -42,7 +43,7 @@ func (g *Graph) Call(target string, args []Value, keywords []Keyword, state Stat
 	if !wellFormed(c.values()) {
 		return nil, unknown("arguments that no graph holds")
 	}
-	if err := checkPlain(c.values()); err != nil {
+	if err := c.checkPlain(); err != nil {
 		return nil, err
 	}
 	result, err := c.dispatch()
@@ -82,13 +83,19 @@ func wellFormed(values []Value) bool {
 	})
 }
 
-// checkPlain rejects tensors that are not plain dense ones.
-func checkPlain(values []Value) error {
-	for _, v := range collectTensors(values) {
+// checkPlain rejects tensors that are not plain dense ones, and inference tensors where gradients may flow.
+func (c *caller) checkPlain() error {
+	inference, gradient := false, false
+	for _, v := range collectTensors(c.values()) {
 		m, _ := MetaOf(v)
-		if m.Flags&(FlagConjNeg|FlagNotPlain|FlagInference) != 0 || len(m.Sizes) != len(m.Strides) {
+		if m.Flags&(FlagConjNeg|FlagNotPlain) != 0 || len(m.Sizes) != len(m.Strides) {
 			return unknown("a tensor that is not plain")
 		}
+		inference = inference || m.Flags&FlagInference != 0
+		gradient = gradient || c.graph.RequiresGrad(v)
+	}
+	if inference && gradient && !c.state.InferenceMode {
+		return unknown("an inference tensor where gradients flow")
 	}
 	return nil
 }

@@ -316,6 +316,10 @@ func (c *inference) completeOutput(o *OutputInfo, gradient bool) {
 	default:
 		m.Flags = 0
 	}
+	m.Flags |= c.inferenceFlag(o)
+	if m.Flags&FlagInference != 0 {
+		m.Flags &^= FlagView // inference tensors do not track views
+	}
 	m.RequiresGrad = requires
 	switch leaf, known := leafOf(o.Relation); {
 	case known:
@@ -325,6 +329,17 @@ func (c *inference) completeOutput(o *OutputInfo, gradient bool) {
 	default:
 		m.Flags |= FlagLeaf
 	}
+}
+
+// inferenceFlag marks what inference mode makes, and what shares memory with an inference tensor.
+func (c *inference) inferenceFlag(o *OutputInfo) MetaFlags {
+	if o.Relation.Kind == RelationNew {
+		if c.state.InferenceMode {
+			return FlagInference
+		}
+		return 0
+	}
+	return meta(o.Relation.Of).Flags & FlagInference
 }
 
 // leafOf keeps the leaf flags of an argument that is returned unchanged and requires gradients itself.
@@ -343,8 +358,8 @@ func leafOf(r Relation) (MetaFlags, bool) {
 // on views of leaves while gradients are recorded.
 func (c *inference) checkMutation(v Value) error {
 	m, ok := MetaOf(v)
-	if !ok || m.Flags&FlagInference != 0 {
-		return unknown("writes into something that is no plain tensor")
+	if !ok || m.Flags&FlagInference != 0 && !c.state.InferenceMode {
+		return unknown("writes into something that is no plain tensor, or an inference tensor outside inference mode")
 	}
 	for i, s := range m.Strides {
 		if c.shapes.IsZero(s) && c.shapes.Less(Static(1), m.Sizes[i]) {

@@ -50,7 +50,7 @@ type recordedCall struct {
 	target   string
 	args     []any
 	keywords map[string]any
-	gradMode bool
+	state    State
 	outcome  any // nil when eager raised
 }
 
@@ -67,7 +67,7 @@ func decode(t *testing.T, text json.RawMessage) any {
 
 func (o *oracle) call(t *testing.T, i int) recordedCall {
 	fields := decode(t, o.Cases[i]).([]any)
-	c := recordedCall{target: fields[0].(string), args: fields[1].([]any), keywords: fields[2].(map[string]any), gradMode: fmt.Sprint(fields[3]) == "1"}
+	c := recordedCall{target: fields[0].(string), args: fields[1].([]any), keywords: fields[2].(map[string]any), state: State{GradMode: fmt.Sprint(fields[3]) == "1", InferenceMode: fmt.Sprint(fields[3]) == "2"}}
 	if outcome, ok := fields[4].(map[string]any); ok {
 		c.outcome = outcome["r"]
 	}
@@ -209,7 +209,7 @@ func (o *oracle) replay(t *testing.T, c recordedCall) (string, error) {
 	for name, v := range c.keywords {
 		keywords = append(keywords, Keyword{name, r.value(v)})
 	}
-	node, err := r.graph.Call(c.target, args, keywords, State{GradMode: c.gradMode})
+	node, err := r.graph.Call(c.target, args, keywords, c.state)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from graph_names import BINARY, OPERATORS, SPECIAL, UNARY, UNARY_NN
-from graph_recorder import ALL, NAMESPACES, Recorder, T, channels_last
+from graph_recorder import ALL, INFERENCE, NAMESPACES, Recorder, T, channels_last
 
 SCALARS: list[Any] = [2, 1.5, True, 1 + 2j]
 
@@ -506,6 +506,33 @@ def record_random_views(r: Recorder, full: bool) -> None:
         dims = generator.sample(range(n), generator.randint(1, n))
         item = tuple(T("int64", (2,)) if d in dims else slice(None) for d in range(n))
         r.call("operator.getitem", tensors[0], item)
+
+
+def record_inference(r: Recorder, full: bool) -> None:
+    """Inference mode over tensors made outside it."""
+    for x in (T("float32", (2, 3)), T("float32", (2, 3), grad=True), T("float32", (3, 2), (1, 3))):
+        for target, args in (
+            ("torch.exp", ()),
+            ("operator.add", (2,)),
+            ("Tensor.t", ()),
+            ("Tensor.view", (-1,)),
+            ("torch.reshape", (6,)),
+            ("Tensor.add_", (1,)),
+            ("Tensor.detach", ()),
+            ("torch.sum", (0,)),
+            ("torch.chunk", (2,)),
+            ("Tensor.contiguous", ()),
+            ("Tensor.to", (torch.float32,)),
+            ("Tensor.to", (torch.float64,)),
+            ("operator.getitem", (0,)),
+            ("operator.setitem", (0, 1.0)),
+            ("torch.zeros_like", ()),
+            ("torch.max", (0,)),
+            ("operator.gt", (0,)),
+            ("torch.softmax", (-1,)),
+        ):
+            r.call(target, x, *args, grad_mode=INFERENCE)
+    r.call("torch.zeros", 3, grad_mode=INFERENCE)
 
 
 def random_tensor(generator: random.Random, sizes: list[int], dtype: str = "float32") -> T:

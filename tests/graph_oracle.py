@@ -42,6 +42,7 @@ RECORDS = (
     library.record_shapes,
     library.record_shape_types,
     cases.record_random_views,
+    cases.record_inference,
 )
 
 

@@ -28,6 +28,7 @@ NAMESPACES: dict[str, Any] = {
 }
 
 
+NO_GRAD, GRAD, INFERENCE = 0, 1, 2
 REJECTED_CASES = 15  # calls that eager rejects kept per function in the short recording
 
 
@@ -108,7 +109,7 @@ class Recorder:
         self.cases: list[Json] = []
         self.seen: set[str] = set()
 
-    def call(self, target: str, *args: Any, grad_mode: bool = True, **keywords: Any) -> None:
+    def call(self, target: str, *args: Any, grad_mode: int = GRAD, **keywords: Any) -> None:
         """Record one call; repeated ones are dropped."""
         encoded = [target, self.encode(list(args)), {k: self.encode(v) for k, v in keywords.items()}, int(grad_mode)]
         key = json.dumps(encoded)
@@ -120,7 +121,7 @@ class Recorder:
         if outcome is not None or self.full or self.rejected[target] <= REJECTED_CASES:
             self.cases.append([*encoded, outcome])
 
-    def run(self, function: Callable[..., Any], args: Any, keywords: dict[str, Any], grad_mode: bool) -> Json:
+    def run(self, function: Callable[..., Any], args: Any, keywords: dict[str, Any], grad_mode: int) -> Json:
         """Call the function and describe the result; None when it raises whatever the tensors hold.
 
         Ones divide integers, zeros are valid indices everywhere.
@@ -130,7 +131,7 @@ class Recorder:
         )
 
     def attempt(
-        self, function: Callable[..., Any], args: Any, keywords: dict[str, Any], grad_mode: bool, content: int
+        self, function: Callable[..., Any], args: Any, keywords: dict[str, Any], grad_mode: int, content: int
     ) -> Json:
         """Call the function on tensors full of one number."""
         made: list[torch.Tensor] = []
@@ -146,7 +147,7 @@ class Recorder:
         positional = [build(a) for a in args]
         named = {k: build(v) for k, v in keywords.items()}
         try:
-            with torch.set_grad_enabled(grad_mode):
+            with torch.inference_mode(grad_mode == INFERENCE), torch.set_grad_enabled(grad_mode == GRAD):
                 return {"r": describe(function(*positional, **named), made)}
         except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
             return None
@@ -237,7 +238,12 @@ def describe(value: Any, made: list[torch.Tensor]) -> Json:
             relation = f"v{i}"
             break
     shares_argument = relation != "n"
-    flags = 2 * value.is_leaf + 4 * (value.grad_fn is not None) + 64 * (shares_argument and value._is_view())
+    flags = (
+        8 * value.is_inference()
+        + 2 * value.is_leaf
+        + 4 * (value.grad_fn is not None)
+        + 64 * (shares_argument and value._is_view())
+    )
     dtype = str(value.dtype).removeprefix("torch.")
     return [
         dtype,
