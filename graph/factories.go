@@ -56,11 +56,6 @@ func (c *inference) options(fallback DType) (DType, Device, error) {
 }
 
 func (c *inference) create(d DType, device Device, sizes, strides []Size) error {
-	for _, s := range sizes {
-		if s.Hint < 0 {
-			return unknown("negative size")
-		}
-	}
 	err := c.make(d, sizes, strides)
 	if err == nil {
 		c.outputs[0].Meta.Device = device

@@ -152,17 +152,27 @@ func (c *inference) make(d DType, sizes, strides []Size) error {
 	if d == NoDType {
 		return unknown(c.op.String() + ": no common type")
 	}
+	if !representable(sizes) {
+		return unknown(c.op.String() + ": negative size, or more elements than memory can hold")
+	}
 	c.outputs = append(c.outputs, OutputInfo{Meta: Meta{DType: d, Sizes: sizes, Strides: strides}, Relation: New()})
 	return nil
 }
 
-// makeContiguous adds a row-major output with fresh memory.
-func (c *inference) makeContiguous(d DType, sizes []Size) error {
+// representable says whether a tensor of these sizes can exist at all.
+func representable(sizes []Size) bool {
+	elements := 1.0
 	for _, s := range sizes {
-		if s.Hint < 0 {
-			return unknown(c.op.String() + ": negative size")
+		elements *= float64(max(s.Hint, 1))
+		if s.Hint < 0 || elements > 1<<56 {
+			return false
 		}
 	}
+	return true
+}
+
+// makeContiguous adds a row-major output with fresh memory.
+func (c *inference) makeContiguous(d DType, sizes []Size) error {
 	return c.make(d, sizes, c.shapes.contiguousStrides(sizes))
 }
 

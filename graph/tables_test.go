@@ -52,3 +52,21 @@ func TestFormulasParse(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorTable keeps testdata/operators.txt, which lists the table as it is, current: one line an operator with its kind, the
+// element types it takes and its formula.
+func TestOperatorTable(t *testing.T) {
+	var b strings.Builder
+	for _, target := range Targets() {
+		op, _ := LookUp(target)
+		fmt.Fprintf(&b, "%s %s", target, op.Kind)
+		if op.Accepts != "" {
+			fmt.Fprintf(&b, " on %s", op.Accepts)
+		}
+		if op.body.text != "" && !op.InPlace {
+			fmt.Fprintf(&b, ": %s", op.body.text)
+		}
+		b.WriteString("\n")
+	}
+	checkGolden(t, "operators.txt", b.String())
+}
