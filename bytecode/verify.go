@@ -5,9 +5,15 @@ import "fmt"
 // Verify checks what whoever walks the instructions relies on: arguments that index the code object's tables stay inside them, jumps and
 // handlers lead into the listing, and the stack holds what each instruction takes. CPython's compiler writes nothing else.
 func (l *Listing) Verify() error {
-	for _, instruction := range l.Instructions {
+	for i, instruction := range l.Instructions {
 		if err := l.verifyArgument(instruction); err != nil {
 			return err
+		}
+		if instruction.Opcode != Call {
+			continue
+		}
+		if i == 0 || l.Instructions[i-1].Opcode != Precall || l.Instructions[i-1].Arg != instruction.Arg {
+			return fmt.Errorf("CALL of %d arguments without its PRECALL", instruction.Arg)
 		}
 	}
 	assembler, err := newAssembler(l)
@@ -82,8 +88,6 @@ func itemsNeeded(op Opcode, arg int) int {
 		return arg + 1
 	case Precall:
 		return arg + 2
-	case Call:
-		return 2 // PRECALL counts as taking the arguments
 	case BinaryOp, CompareOp, IsOp, ContainsOp, BinarySubscr:
 		return 2
 	case StoreSubscr:

@@ -14,6 +14,7 @@ func TestVerifyRejectsWhatWouldReadOutside(t *testing.T) {
 		"underflow":  {resume, {Opcode: PopTop}, constant, result},
 		"copy":       {resume, constant, {Opcode: Copy, Arg: 2}, result},
 		"call":       {resume, constant, {Opcode: Call, Arg: 0}, result},
+		"arguments":  {resume, constant, {Opcode: LoadConst}, {Opcode: Precall}, {Opcode: Call, Arg: 9}, result},
 		"end":        {resume, constant},
 	} {
 		listing := &Listing{Code: &Code{Consts: []Object{None}, Names: []string{"a"}}, Instructions: edited}
