@@ -124,22 +124,40 @@ func (in *Interpreter) classLookup(class *Class, name string) (Value, *Class, er
 		class = resolved
 	}
 	found, err := in.session.TypeLookup(class.id, name)
-	if err != nil || found == nil {
+	if err != nil {
 		return nil, nil, err
+	}
+	if written := in.writtenAttribute(class, name, found); written != nil {
+		return written.ownAttributes[name], written, nil
+	}
+	if found == nil {
+		return nil, nil, nil
 	}
 	owner, err := in.classByID(found.Owner)
 	if err != nil {
 		return nil, nil, err
 	}
-	if value, ok := owner.ownAttributes[name]; ok {
-		return value, owner, nil
-	}
-	value, err := in.classAttribute(owner, name, found.Value)
+	value, err := in.classAttribute(class, owner, name, found.Value)
 	return value, owner, err
 }
 
+// writtenAttribute is the class along the MRO on which the capture set an attribute that comes no later than what the host found.
+func (in *Interpreter) writtenAttribute(class *Class, name string, found *trace.Lookup) *Class {
+	for _, id := range class.mro {
+		if base, ok := in.values[id].(*Class); ok {
+			if _, written := base.ownAttributes[name]; written {
+				return base
+			}
+		}
+		if found != nil && id == found.Owner {
+			return nil
+		}
+	}
+	return nil
+}
+
 // classAttribute wraps a raw class attribute. What users define may be rebound, so it is guarded; what torch and the standard library define is not.
-func (in *Interpreter) classAttribute(owner *Class, name string, reference trace.Reference) (Value, error) {
+func (in *Interpreter) classAttribute(class, owner *Class, name string, reference trace.Reference) (Value, error) {
 	if id, ok := reference.(trace.ObjectID); ok {
 		d, err := in.session.Object(id)
 		if err != nil {
@@ -149,14 +167,42 @@ func (in *Interpreter) classAttribute(owner *Class, name string, reference trace
 			return in.realize(reference, in.objectSource(id))
 		}
 		if d.Kind == "function" {
-			in.objectSource(owner.id).Child("attr", name).Require(in.reason(), "is", objectWire(id))
+			in.objectSource(in.plainClass(class, owner).id).Child("attr", name).Require(in.reason(), "is", objectWire(id))
 			return in.realize(reference, in.objectSource(id))
+		}
+		if d.Kind == "object" && userClass(owner.name) {
+			// It may be a descriptor, which getattr would run.
+			return &Lazy{reference: reference, source: in.objectSource(owner.id).Child("dict", nil).Child("key", name)}, nil
 		}
 	}
 	if !userClass(owner.name) {
 		return in.realize(reference, nil)
 	}
-	return &Lazy{reference: reference, source: in.objectSource(owner.id).Child("attr", name)}, nil
+	return &Lazy{reference: reference, source: in.objectSource(in.plainClass(class, owner).id).Child("attr", name)}, nil
+}
+
+// plainClass is the class to read an attribute from again: the one that was asked, so that an attribute set on it later is seen, or the
+// owner where a metaclass might answer in its place.
+func (in *Interpreter) plainClass(class, owner *Class) *Class {
+	meta, err := in.metaclassOf(class)
+	if err != nil || class.id == 0 || meta.name != "type" && meta.name != "abc.ABCMeta" {
+		return owner
+	}
+	return class
+}
+
+// guardNoAttribute keeps an attribute absent from a class that a program may change.
+func (in *Interpreter) guardNoAttribute(class *Class, name string) {
+	if !userClass(class.name) || class.isSubclassOf("torch.nn.modules.module.Module") || in.plainClass(class, nil) == nil || strings.HasPrefix(name, "__") {
+		return // modules find their parameters behind a failed lookup: those are guarded themselves
+	}
+	meta, err := in.metaclassOf(class)
+	if err != nil {
+		return
+	}
+	if found, err := in.session.TypeLookup(meta.id, name); err == nil && found == nil {
+		in.objectSource(class.id).Require(in.reason(), "no_attr", name)
+	}
 }
 
 // userClass tells classes that a program may rebind attributes of from those of libraries.
@@ -436,6 +482,9 @@ func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, err
 		return own, err
 	}
 	if found == nil || in.isSlot(found) {
+		if found == nil {
+			in.guardNoAttribute(v.class, name)
+		}
 		return nil, in.raiseAttributeError(v, name)
 	}
 	return in.bindDescriptor(found, v, v.class)
@@ -672,6 +721,7 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 		return nil, err
 	}
 	if found == nil {
+		in.guardNoAttribute(c, name)
 		return in.metaclassAttribute(c, name)
 	}
 	found, err = in.real(found)

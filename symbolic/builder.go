@@ -125,7 +125,6 @@ func usesLocal(op bytecode.Opcode) bool {
 // cloneBase appends a copy of the base code. replace may write something else in the place of an instruction; the code before it
 // keeps its handlers.
 func (b *builder) cloneBase(replace func(original *bytecode.Instruction) bool) {
-	starts := make([]*bytecode.Instruction, 0, len(b.info.listing.Instructions))
 	for _, original := range b.info.listing.Instructions {
 		before := len(b.output)
 		b.position = original.Position
@@ -136,14 +135,12 @@ func (b *builder) cloneBase(replace func(original *bytecode.Instruction) bool) {
 			b.emit(bytecode.Nop, 0)
 		}
 		b.clones[original] = b.output[before]
-		starts = append(starts, b.output[before])
 	}
 	for original, clone := range b.clones {
 		if original.Jump != nil && clone.Opcode == original.Opcode {
 			clone.Jump = b.clones[original.Jump]
 		}
 	}
-	_ = starts
 	for _, handler := range b.info.listing.Handlers {
 		copied := bytecode.Handler{Start: b.clones[handler.Start], Target: b.clones[handler.Target], Depth: handler.Depth, PushLasti: handler.PushLasti}
 		if handler.End != nil {
@@ -155,7 +152,7 @@ func (b *builder) cloneBase(replace func(original *bytecode.Instruction) bool) {
 
 func (b *builder) cloneOne(original *bytecode.Instruction) *bytecode.Instruction {
 	switch original.Opcode {
-	case bytecode.CopyFreeVars, bytecode.MakeCell, bytecode.Resume:
+	case bytecode.CopyFreeVars, bytecode.Resume:
 		return b.emit(bytecode.Nop, 0) // the prologue has done this
 	}
 	clone := b.emit(original.Opcode, original.Arg)

@@ -173,6 +173,9 @@ func (d *Dict) load(in *Interpreter) error {
 	if keys == nil {
 		keys = bytecode.Tuple{}
 	}
+	if len(keys) > 1 && d.class != nil && d.class.isSubclassOf("collections.OrderedDict") {
+		return unsupported(reasonHash, "the order of an existing OrderedDict") // guards see the order of the dict below it
+	}
 	d.object.source.Require(in.reason(), "keys", &bytecode.List{Items: keys})
 	return nil
 }

@@ -362,8 +362,20 @@ func (in *Interpreter) makeGenerator(f *Frame) (Value, bool, error) {
 	waiting.resumable, waiting.adapter = false, nil
 	waiting.stack = []Value{none()} // what the POP_TOP after RETURN_GENERATOR takes
 	generator := &Generator{frame: &waiting, born: f.back.step}
+	in.generators = append(in.generators, generator)
 	waiting.generator = generator
 	return generator, true, nil
+}
+
+// abandoned finds a generator that stands inside a try statement or a with block at the end of the capture: what runs there when Python
+// drops it is left to Python, which makes the generator itself then.
+func (in *Interpreter) abandoned() error {
+	for _, g := range in.generators {
+		if g.started && !g.finished && !g.running && g.frame.handlerFor(g.frame.info.index[g.frame.current]) != nil {
+			return &restart{g.born, &Unsupported{reasonGenerator, g.frame.code.Name + " is left unfinished"}}
+		}
+	}
+	return nil
 }
 
 func (g *Generator) next(in *Interpreter) (Value, error) { return g.resume(in, nil, nil) }

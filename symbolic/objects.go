@@ -208,7 +208,7 @@ func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Sourc
 		source.Require(in.reason(), "is", objectWire(d.ID))
 	case d.Kind == "object" && in.isEnumMember(d):
 		source.Require(in.reason(), "is", objectWire(d.ID))
-	case d.Kind == "opaque":
+	case d.Kind == "opaque" && d.TypeID == 0:
 		source.Require(in.reason(), "is", objectWire(d.ID))
 	case d.TypeID != 0:
 		source.Require(in.reason(), "type", objectWire(d.TypeID))

@@ -7,6 +7,8 @@ import (
 
 // generator writes the code that Python runs: it loads values where they live, or builds them again.
 type generator struct {
+	// graphStart and graphCalled bound the call of the graph.
+	graphStart, graphCalled *bytecode.Instruction
 	*builder
 	in       *Interpreter
 	params   []*slot           // parameters of the captured function

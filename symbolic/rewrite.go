@@ -28,6 +28,9 @@ func (in *Interpreter) generatorFor(f *Frame) *generator {
 
 // finishReturn writes T for a capture that reached the end.
 func (in *Interpreter) finishReturn(f *Frame, value Value) error {
+	if err := in.abandoned(); err != nil {
+		return err
+	}
 	cg := in.generatorFor(f)
 	cg.position = f.current.Position
 	err := cg.writeEffects()
@@ -83,11 +86,11 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 		cg.emit(bytecode.CopyFreeVars, first.Arg)
 	}
 	cg.emit(bytecode.Resume, 0)
-	called, err := cg.callGraph()
-	if err != nil {
-		return err
-	}
+	called := cg.callGraph()
 	cg.builder.output = append(cg.builder.output, body...)
+	if called && !hasEffects(in.graph) {
+		cg.retryInPython()
+	}
 	for k := 0; k < in.program.Captures(); k++ {
 		s := cg.captured[k]
 		if s == nil {
@@ -112,29 +115,52 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 }
 
 // callGraph calls the graph and stores its outputs; false when nothing of it is needed.
-func (cg *generator) callGraph() (bool, error) {
+func (cg *generator) callGraph() bool {
 	in := cg.in
 	if len(in.graph.Nodes) == 0 || len(cg.order) == 0 && !hasEffects(in.graph) {
-		return false, nil
+		return false
 	}
 	for _, t := range cg.order {
 		in.graph.Outputs = append(in.graph.Outputs, t.value)
 	}
-	cg.emit(bytecode.PushNull, 0)
+	cg.graphStart = cg.emit(bytecode.PushNull, 0)
 	cg.placeholder("graph", int64(0))
 	for _, input := range in.inputs {
 		cg.loadSource(input.source)
 	}
 	cg.call(len(in.inputs))
+	cg.graphCalled = cg.emit(bytecode.Nop, 0)
 	if len(cg.order) == 0 {
 		cg.emit(bytecode.PopTop, 0)
-		return true, nil
+		return true
 	}
 	cg.emit(bytecode.UnpackSequence, len(cg.order))
 	for _, t := range cg.order {
 		cg.storeSlot(cg.outputs[t])
 	}
-	return true, nil
+	return true
+}
+
+// retryInPython runs the whole function as it was written when the graph raises: an error that depends on values (an index out of bounds, a
+// division by zero) then comes up at the user's own line, inside the user's own handlers. The graph runs before every side effect, so
+// nothing happens twice.
+func (cg *generator) retryInPython() {
+	start, end := cg.graphStart, cg.graphCalled
+	if len(cg.clones) == 0 {
+		cg.cloneBase(func(*bytecode.Instruction) bool { return false })
+	}
+	cg.position = end.Position
+	handler := cg.emit(bytecode.PushExcInfo, 0)
+	cg.placeholder("name", "builtins.Exception")
+	cg.emit(bytecode.CheckExcMatch, 0)
+	pass := cg.emit(bytecode.PopJumpForwardIfFalse, 0)
+	cg.emit(bytecode.PopTop, 0)
+	cg.emit(bytecode.PopExcept, 0)
+	cg.emit(bytecode.JumpForward, 0).Jump = cg.clones[cg.info.listing.Instructions[0]]
+	pass.Jump = cg.emit(bytecode.Swap, 2)
+	cg.emit(bytecode.PopExcept, 0)
+	cg.emit(bytecode.Reraise, 0)
+	cg.handlers = append(cg.handlers, bytecode.Handler{Start: start, End: end, Target: handler})
 }
 
 // hasEffects tells graphs that change something even when no output is used.
@@ -159,6 +185,9 @@ func (resultMark) typeName() string { return "result" }
 
 // finishBreak writes T, the steps and the continuation for a break at the frame's current instruction.
 func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
+	if err := in.abandoned(); err != nil {
+		return err
+	}
 	in.note(f, reason)
 	frames := []*Frame{}
 	for at := f; at != nil; at = at.back {
