@@ -1,0 +1,130 @@
+"""What one run of a program did, written so that two runs can be compared."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import copy
+import functools
+import io
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from fusee.errors import FuseeWarning
+
+PLAIN = (type(None), bool, int, str, bytes, complex, type(Ellipsis), type(NotImplemented), range)
+ITEMS = 1000
+
+
+class Describer:
+    """Writes values as nested tuples: types, contents, and which mutable objects are one and the same."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, int] = {}
+        self.kept: list[Any] = []
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, PLAIN) and type(value) in PLAIN:
+            return (type(value).__name__, repr(value))
+        if type(value) is float:
+            return ("float", value.hex())
+        if type(value) is tuple:
+            return ("tuple", *map(self, value))
+        if id(value) in self.seen:
+            return ("again", self.seen[id(value)])
+        self.seen[id(value)] = len(self.seen)
+        self.kept.append(value)
+        return (type(value).__qualname__, *self.contents(value))
+
+    def contents(self, value: Any) -> tuple[Any, ...]:
+        for kind, write in self.table():
+            if isinstance(value, kind):
+                return write(value)
+        return (("repr", repr(value)),) if type(value).__repr__ is not object.__repr__ else self.fields(value)
+
+    def table(self) -> list[tuple[Any, Callable[[Any], tuple[Any, ...]]]]:
+        return [
+            (type, lambda v: (v.__qualname__,)),
+            (float, lambda v: (v.hex(),)),
+            (torch.Tensor, lambda v: (str(v.dtype), tuple(v.shape), repr(v.tolist()), v.requires_grad)),
+            (types.FunctionType, self.function),
+            (functools.partial, lambda v: (self(v.func), self(v.args), self(v.keywords))),
+            (types.MethodType, lambda v: (self(v.__self__), v.__name__)),
+            (BaseException, self.exception),
+            (Mapping, lambda v: (*((self(k), self(w)) for k, w in v.items()), *self.fields(v))),
+            ((set, frozenset), lambda v: tuple(sorted(map(repr, map(self, v))))),
+            (collections.abc.Iterator, self.iterator),
+            ((list, tuple, collections.deque), lambda v: (*map(self, v), *self.fields(v))),
+            (slice, lambda v: (self(v.start), self(v.stop), self(v.step))),
+        ]
+
+    def fields(self, value: Any) -> tuple[Any, ...]:
+        slots = [name for cls in type(value).__mro__ for name in vars(cls).get("__slots__", ()) if name != "__dict__"]
+        own = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        own.update(getattr(value, "__dict__", {}))
+        return tuple((name, self(item)) for name, item in own.items())
+
+    def function(self, value: types.FunctionType) -> tuple[Any, ...]:
+        return (
+            value.__qualname__, value.__doc__, self(value.__defaults__), self(value.__kwdefaults__),
+            self(value.__annotations__), self(vars(value)),
+        )  # fmt: skip
+
+    def exception(self, value: BaseException) -> tuple[Any, ...]:
+        return (
+            self(value.args), str(value), self(value.__cause__), self(value.__context__),
+            value.__suppress_context__, self(vars(value)),
+        )  # fmt: skip
+
+    def iterator(self, value: Any) -> tuple[Any, ...]:
+        """What is left of an iterator: it is used up."""
+        items = []
+        try:
+            while len(items) < ITEMS:
+                items.append(self(next(value)))
+        except StopIteration as stop:
+            return (*items, self(stop.value))
+        except Exception as error:
+            return (*items, type(error).__name__, str(error))
+        return tuple(items)
+
+
+def lines(error: BaseException, filename: str) -> list[tuple[str, int | None]]:
+    """Function and line of each frame of the program's file that the exception passed."""
+    return [
+        (frame.name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename
+    ]
+
+
+def run(function: Callable[..., Any], arguments: Sequence[Any], namespace: Mapping[str, Any], filename: str) -> Any:
+    """Call once: (result or exception with arguments and globals afterwards, text printed, traceback lines, warnings)."""
+    given = copy.deepcopy(tuple(arguments))
+    printed = io.StringIO()
+    passed: list[tuple[str, int | None]] = []
+    with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed):
+        warnings.simplefilter("always")
+        outcome: tuple[str, Any]
+        try:
+            outcome = ("value", function(*given))
+        except Exception as error:
+            outcome, passed = ("raise", error), lines(error, filename)
+        data = {name: value for name, value in namespace.items() if is_data(name, value)}
+        described = Describer()((outcome, given, data))
+    ours = [str(warning.message) for warning in caught if issubclass(warning.category, FuseeWarning)]
+    return described, printed.getvalue(), passed, ours
+
+
+def is_data(name: str, value: Any) -> bool:
+    """Tells variables of a program from its definitions and imports."""
+    return not name.startswith("__") and not callable(value) and not isinstance(value, types.ModuleType)
+
+
+def is_subsequence(short: Sequence[Any], long: Sequence[Any]) -> bool:
+    """Whether the items of one sequence stand in the other in this order."""
+    rest = iter(long)
+    return all(item in rest for item in short)

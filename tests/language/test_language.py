@@ -1,0 +1,29 @@
+"""Every program does the same compiled as plain, also with a graph break in the place of any of its expressions."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from checks import check
+from variants import corpus
+
+NAMES = list(corpus())
+# How many places of each program get a break; all of them where FUSEE_TEST_ALL_BREAKS is set.
+SAMPLE = 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_does_as_plain(name: str) -> None:
+    check(corpus()[name])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if corpus()[name].breaks])
+def test_break_in_an_expression(name: str) -> None:
+    program = corpus()[name]
+    places = program.expressions
+    if not os.environ.get("FUSEE_TEST_ALL_BREAKS"):
+        places = random.Random(name).sample(places, min(SAMPLE, len(places)))
+    for place in places:
+        check(program, place)
