@@ -18,6 +18,7 @@ type oracle struct {
 	Device   string
 	Tensors  []json.RawMessage
 	Programs []json.RawMessage
+	Chains   []json.RawMessage
 	Schemas  []string
 	Samples  map[string][][]string
 	Values   []json.RawMessage

@@ -23,7 +23,7 @@ import torch
 
 import graph_cases as cases
 import graph_cases_library as library
-from graph_programs import programs
+from graph_programs import programs, random_programs
 from graph_recorder import Recorder
 from graph_samples import SAMPLES, values
 
@@ -68,6 +68,7 @@ def main() -> None:
     }
     found["values"] = values()
     found["programs"] = programs()
+    found["chains"] = random_programs(2000 if options.full else 60)
     options.output.write_text(json.dumps(found, separators=(",", ":")) + "\n")
     print(f"{len(recorder.cases)} calls, {sum(c[4] is not None for c in recorder.cases)} of them valid")
 

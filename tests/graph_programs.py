@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import torch
 
-from graph_recorder import Json, T, resolve
+from graph_recorder import Json, T, describe, resolve
 
 FREE, LEAF = T("float32", (4, 3)), T("float32", (4, 3), grad=True)
 ROW = T("float32", (3,), grad=True)
@@ -60,3 +61,81 @@ def record(inputs: list[T], steps: list[Step]) -> Json:
         if outcome is None:
             break
     return {"inputs": [list(t.spec) for t in inputs], "steps": found}
+
+
+UNARY = ("torch.exp", "torch.relu", "operator.neg", "Tensor.detach", "Tensor.contiguous", "torch.clone", "torch.ravel")
+REDUCING = (
+    "torch.sum",
+    "torch.amax",
+    "torch.unbind",
+    "torch.softmax",
+    "torch.squeeze",
+    "torch.unsqueeze",
+    "torch.chunk",
+)
+BINARY = (
+    "operator.add",
+    "operator.mul",
+    "operator.lt",
+    "torch.maximum",
+    "operator.truediv",
+    "operator.iadd",
+    "operator.imul",
+)
+RANDOM_INPUTS = [
+    T("float32", (2, 3, 4)),
+    T("float32", (4, 3), (1, 4), grad=True),
+    T("int64", (3, 1)),
+    T("float64", (2, 1, 4), (4, 4, 1)),
+    T("bool", (3, 4), (1, 3)),
+    T("bfloat16", (2, 3, 4), (1, 8, 2)),
+]
+
+
+def random_programs(count: int) -> list[Json]:
+    """Chains of calls picked at random; each step gives the description of its result, or null where it raises."""
+    generator = random.Random(11)
+    return [random_program(generator) for _ in range(count)]
+
+
+def random_program(generator: random.Random) -> Json:
+    """One chain of up to ten steps over all inputs; results that are no single tensor end it."""
+    made: list[torch.Tensor] = [t.make(1, "cpu") for t in RANDOM_INPUTS]
+    inputs = len(made)
+    found: list[Json] = []
+    for _ in range(10):
+        target, args = random_step(generator, made, inputs)
+        try:
+            value = resolve(target)(*(made[int(a)] if isinstance(a, V) else a for a in args))
+        except (RuntimeError, IndexError, TypeError, ValueError):
+            continue
+        if isinstance(value, tuple):
+            continue
+        found.append([target, [f"${a}" if isinstance(a, V) else a for a in args], describe(value, made[:inputs])[:-1]])
+        made.append(value)
+    return {"inputs": [list(t.spec) for t in RANDOM_INPUTS], "steps": found}
+
+
+def random_step(generator: random.Random, made: list[torch.Tensor], inputs: int) -> Step:
+    """A call on values made so far, the latest ones more often."""
+
+    def value() -> V:
+        return V(generator.choice([generator.randrange(len(made)), len(made) - 1]))
+
+    first = value()
+    dimensions = made[int(first)].dim()
+    dim = generator.randrange(-1, max(dimensions, 1))
+    kind = generator.randrange(8)
+    if kind == 0:
+        return generator.choice(UNARY), [first]
+    if kind == 1:
+        return generator.choice(REDUCING), [first, dim]
+    if kind == 2:
+        return "torch.transpose", [first, dim, generator.randrange(-1, max(dimensions, 1))]
+    if kind == 3:
+        return "operator.getitem", [first, generator.randrange(-1, 2)]
+    if kind == 4:
+        return "torch.narrow", [first, dim, 0, 2]
+    if kind == 5:
+        return "Tensor.reshape", [first, *generator.choice([(-1,), (2, -1), (3, -1), (1, -1, 2)])]
+    return generator.choice(BINARY), [first, generator.choice([value(), value(), 2])]

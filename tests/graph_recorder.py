@@ -29,7 +29,7 @@ NAMESPACES: dict[str, Any] = {
 
 
 NO_GRAD, GRAD, INFERENCE = 0, 1, 2
-REJECTED_CASES = 15  # calls that eager rejects kept per function in the short recording
+REJECTED_CASES = 8  # calls that eager rejects kept per function in the short recording
 
 
 class T:
