@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from functions import CASES
+from functions import CASES  # beside this file, which runs as a script
 
 import fusee
 from fusee.backends import dynamo_backend
