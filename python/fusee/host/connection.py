@@ -67,9 +67,10 @@ def binary(options: Mapping[str, settings.Value]) -> str:
 class Child:
     """One running compiler."""
 
-    def __init__(self, hello: Mapping[str, Any], options: Mapping[str, settings.Value], timeout: float) -> None:
+    def __init__(self, options: Mapping[str, settings.Value]) -> None:
         self.owner = os.getpid()
         self.prologue = Tape()
+        self._ready = False
         self._stderr = None if settings.text("logs", options) else _scratch_file()
         ours, theirs = socket.socketpair()
         self._socket = ours
@@ -82,7 +83,6 @@ class Child:
             raise
         finally:
             theirs.close()
-        self._greet(hello, timeout)
 
     def _spawn(self, path: str, theirs: socket.socket) -> subprocess.Popen[bytes]:
         """The compiler reads and writes the inherited descriptor; its own session keeps Ctrl-C away from it."""
@@ -96,17 +96,14 @@ class Child:
             start_new_session=True,
         )
 
-    def _greet(self, hello: Mapping[str, Any], timeout: float) -> None:
-        deadline = time.monotonic() + timeout
-        try:
-            self.send(("hello", dict(hello)), self.prologue, deadline)
-            reply = self.receive(self.prologue, deadline)
-        except BaseException:
-            self.kill()
-            raise
-        if reply[0] != "ready" or len(reply) != 2 or reply[1].get("protocol", PROTOCOL) != PROTOCOL:
-            self.kill()
-            raise HostFailure("version", f"the compiler does not speak protocol {PROTOCOL}: {reply!r:.200}")
+    def await_ready(self, deadline: float) -> None:
+        """Read the reply to the hello, once."""
+        if self._ready:
+            return
+        kind, *rest = self.receive(self.prologue, deadline)
+        if kind != "ready" or len(rest) != 1 or rest[0].get("protocol", PROTOCOL) != PROTOCOL:
+            raise HostFailure("version", f"the compiler does not speak protocol {PROTOCOL}: {kind} {rest!r:.200}")
+        self._ready = True
 
     def send(self, message: Message, tape: Tape | None, deadline: float) -> None:
         """Write one message; HostFailure when the child is gone."""
@@ -234,6 +231,7 @@ class Connection:
         deadline: float,
     ) -> Message:
         child = self._fit(options, deadline)
+        child.await_ready(deadline)
         if tape is not None:
             tape.extend(child.prologue)
         child.send(request, tape, deadline)
@@ -249,8 +247,17 @@ class Connection:
     def _fit(self, options: Mapping[str, settings.Value], deadline: float) -> Child:
         if self._child is None or not self._child.alive():
             self.stop()
-            self._child = Child(self._hello(), options, deadline - time.monotonic())
+            self._child = Child(options)
+            self._child.send(("hello", dict(self._hello())), self._child.prologue, deadline)
         return self._child
+
+    def prepare(self, options: Mapping[str, settings.Value]) -> None:
+        """Start the child if there is none, so that it comes up while the host describes what to compile."""
+        try:
+            self._fit(options, time.monotonic() + settings.number("timeout", options))
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """End the child, if there is one; the next conversation starts another."""
@@ -277,16 +284,25 @@ def _scratch_file() -> IO[bytes]:
     return tempfile.TemporaryFile()
 
 
-def _library(package: str, *names: str) -> str:
+def _library(*places: str) -> str:
     """Path of a shared library that another wheel brings, or "" when it is not there. Imports nothing."""
     import torch
 
     for folder in dict.fromkeys([str(Path(torch.__path__[0]).parent), *sys.path]):
-        for name in names:
-            matches = sorted(Path(folder or ".", package).glob(name))
-            if matches:
-                return str(matches[0])
+        for place in places:
+            path = os.path.join(folder or ".", place)
+            if os.path.isfile(path):
+                return path
     return ""
+
+
+def _cuda_library(name: str, package: str) -> str:
+    """Path of one of CUDA's compilers, of the version torch was built for: where CUDA 13's wheels put it, then 12's."""
+    import torch
+
+    major = str(torch.version.cuda or "").partition(".")[0]
+    file = f"lib{name}.so.{major}"
+    return _library(f"nvidia/cu{major}/lib/{file}", f"nvidia/{package}/lib/{file}") if major else ""
 
 
 def hello() -> dict[str, Any]:
@@ -300,9 +316,9 @@ def hello() -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "torch": str(torch.__version__),
         "fusee": __version__,
-        "llvm": _library("llvmlite", "binding/libllvmlite.so"),
-        "nvrtc": _library("nvidia", "cu*/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*"),
-        "nvjitlink": _library("nvidia", "cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"),
+        "llvm": _library("llvmlite/binding/libllvmlite.so"),
+        "nvrtc": _cuda_library("nvrtc", "cuda_nvrtc"),
+        "nvjitlink": _cuda_library("nvJitLink", "nvjitlink"),
         "cuda_arch": architecture(),
         "cache_dir": _usable(cache_folder()),
         "settings": {**settings.environment(), "cache_size": int(settings.number("cache_size")) << 20},

@@ -120,6 +120,7 @@ def _give_up(miss: _Miss) -> None:
 
 
 def _attempt(miss: _Miss) -> Any:
+    CONNECTION.prepare(miss.target.options.changed)
     table = ObjectTable()
     try:
         return _installed(miss, table)
