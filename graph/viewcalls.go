@@ -1,5 +1,7 @@
 package graph
 
+import "strings"
+
 // viewFunctions covers functions that are views or copies depending on strides, and shorthand for views.
 func viewFunctions() map[string]function {
 	return map[string]function{
@@ -39,6 +41,8 @@ func (c *caller) sizesAfterSelf(name string) (Value, []Size, error) {
 	list := Value(List{Items: args[1:]})
 	if only, ok := args[1].(List); ok && len(args) == 2 {
 		list = only
+	} else if !strings.HasPrefix(c.target, "Tensor.") {
+		return nil, nil, unknown(c.target + " of separate sizes")
 	}
 	sizes, ok := sizesOf(list)
 	if !ok {

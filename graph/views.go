@@ -153,29 +153,27 @@ func inferExpand(c *inference) error {
 	m := c.self()
 	requested, ok := c.sizes("size")
 	missing := len(requested) - m.Dim()
-	if !ok || missing < 0 {
+	if missing < 0 {
 		return unknown("expand to fewer dimensions")
 	}
 	sizes, strides := make([]Size, len(requested)), make([]Size, len(requested))
+	if !ok || m.Dim() == 0 && !representable(requested) {
+		return unknown("expand sizes")
+	}
+	if m.Dim() == 0 {
+		return c.view(requested, strides, m.Offset)
+	}
 	for i := len(requested) - 1; i >= 0; i-- {
 		if i >= missing {
 			sizes[i], strides[i] = m.Sizes[i-missing], m.Strides[i-missing]
 		} else {
-			sizes[i], strides[i] = Static(1), c.outerStride(sizes, strides, i)
+			sizes[i], strides[i] = Static(1), c.shapes.Multiply(sizes[i+1], strides[i+1])
 		}
 		if err := c.expandTo(requested[i], &sizes[i], &strides[i], i < missing); err != nil {
 			return err
 		}
 	}
 	return c.view(sizes, strides, m.Offset)
-}
-
-// outerStride is the stride a new leading dimension gets before it is expanded.
-func (c *inference) outerStride(sizes, strides []Size, i int) Size {
-	if i+1 == len(sizes) {
-		return Static(1)
-	}
-	return c.shapes.Multiply(sizes[i+1], strides[i+1])
 }
 
 func (c *inference) expandTo(requested Size, size, stride *Size, leading bool) error {
