@@ -761,6 +761,9 @@ func (in *Interpreter) plainGetAttribute(id trace.ObjectID, name string) (Value,
 	if err != nil {
 		return nil, err
 	}
+	if reference, ok := outcome.Value.(trace.ObjectID); ok && outcome.Raised == 0 && outcome.Unsupported == "" {
+		return &Lazy{reference: reference, source: in.objectSource(id).Child("attr", name)}, nil
+	}
 	return in.outcomeValue(outcome)
 }
 

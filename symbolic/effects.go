@@ -46,7 +46,11 @@ type cellEffect struct{ cell *Cell }
 
 func (e *cellEffect) apply(cg *generator) error {
 	if e.cell.content == nil {
-		return unsupported(reasonMutation, "an emptied closure cell")
+		if err := cg.load(e.cell); err != nil {
+			return err
+		}
+		cg.emitName(bytecode.DeleteAttr, "cell_contents")
+		return nil
 	}
 	if err := cg.load(e.cell.content); err != nil {
 		return err

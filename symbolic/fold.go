@@ -9,11 +9,14 @@ import (
 	"fusee/bytecode"
 )
 
-// Constant folding uses gpython's operators for ints, floats and strings, where the differential test shows that they agree with
-// CPython; everything else is folded by the host's own CPython (evaluateConstant).
+// Constant folding uses Go's big ints, and gpython's operators for floats and strings, where the differential test shows that they
+// agree with CPython; everything else is folded by the host's own CPython (evaluateConstant).
 
 // foldBinary folds an operator of the module operator over constants; nil where Python itself must decide.
 func foldBinary(function string, a, b bytecode.Object) bytecode.Object {
+	if folded, ints := foldInts(function, a, b); ints {
+		return folded
+	}
 	x, y := toPython(a), toPython(b)
 	if x == nil || y == nil {
 		return nil
@@ -39,6 +42,39 @@ func foldBinary(function string, a, b bytecode.Object) bytecode.Object {
 		return nil
 	}
 	return fromPython(result)
+}
+
+// maxFoldedBits keeps products of huge ints out of this process.
+const maxFoldedBits = 1 << 16
+
+// foldInts adds, subtracts and multiplies ints of any size; ints tells that both operands are ints and the function one of these.
+func foldInts(function string, a, b bytecode.Object) (folded bytecode.Object, ints bool) {
+	x, y := bigOf(a), bigOf(b)
+	if x == nil || y == nil {
+		return nil, false
+	}
+	switch function {
+	case "add":
+		return bytecode.NewInt(new(big.Int).Add(x, y)), true
+	case "sub":
+		return bytecode.NewInt(new(big.Int).Sub(x, y)), true
+	case "mul":
+		if x.BitLen()+y.BitLen() > maxFoldedBits {
+			return nil, true
+		}
+		return bytecode.NewInt(new(big.Int).Mul(x, y)), true
+	}
+	return nil, false
+}
+
+func bigOf(object bytecode.Object) *big.Int {
+	switch value := object.(type) {
+	case int64:
+		return big.NewInt(value)
+	case *big.Int:
+		return value
+	}
+	return nil
 }
 
 // smallProduct keeps repetition of text and products of huge numbers out of this process.
@@ -282,6 +318,10 @@ func constantKey(object bytecode.Object) any {
 		}
 		if value != value {
 			return nil // every NaN is a key of its own
+		}
+	case complex128:
+		if imag(value) == 0 {
+			return constantKey(real(value))
 		}
 	case *big.Int:
 		return "big " + value.String()

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"math/bits"
+
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
@@ -456,6 +458,10 @@ func popCount(op bytecode.Opcode, arg int, jump bool) int {
 		return 2
 	case bytecode.StoreSubscr, bytecode.MatchClass:
 		return 3
+	case bytecode.EndAsyncFor, bytecode.PrepReraiseStar, bytecode.CheckEgMatch:
+		return 2
+	case bytecode.MakeFunction:
+		return 1 + bits.OnesCount8(uint8(arg))
 	case bytecode.BuildTuple, bytecode.BuildList, bytecode.BuildSet, bytecode.BuildString, bytecode.BuildSlice:
 		return arg
 	case bytecode.BuildMap:
@@ -489,6 +495,8 @@ func popCount(op bytecode.Opcode, arg int, jump bool) int {
 		return 2
 	case bytecode.CheckExcMatch:
 		return 1
+	case bytecode.SetupAnnotations, bytecode.LoadAssertionError, bytecode.LoadConst, bytecode.PushNull, bytecode.Copy, bytecode.GetAnext:
+		return 0
 	}
 	return 1
 }
