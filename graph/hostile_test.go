@@ -39,7 +39,7 @@ func hostileTargets() []string {
 func TestHostileCalls(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	for _, target := range hostileTargets() {
-		for range 8 {
+		for range 4 {
 			hostileCall(t, target, random)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,17 +26,11 @@ type oracle struct {
 	Cases    []json.RawMessage
 }
 
+// loadOracle reads the checked-in recording, or makes a fresh one where FUSEE_TEST_PYTHON names a Python with torch; with
+// FUSEE_TEST_EXHAUSTIVE set the fresh one is several times as long.
 func loadOracle(t *testing.T) *oracle {
 	t.Helper()
-	path := filepath.Join("testdata", "oracle.json")
-	if python := os.Getenv("FUSEE_TEST_PYTHON"); python != "" {
-		path = filepath.Join(t.TempDir(), "oracle.json")
-		script := filepath.Join("..", "tests", "graph_oracle.py")
-		if out, err := exec.Command(python, script, "--full", "--output", path).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	text, err := os.ReadFile(path)
+	text, err := recording()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +40,28 @@ func loadOracle(t *testing.T) *oracle {
 	}
 	return &o
 }
+
+var recording = sync.OnceValues(func() ([]byte, error) {
+	golden := filepath.Join("testdata", "oracle.json")
+	python := os.Getenv("FUSEE_TEST_PYTHON")
+	if python == "" || exec.Command(python, "-c", "import torch").Run() != nil {
+		return os.ReadFile(golden)
+	}
+	directory, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(directory) }()
+	path := filepath.Join(directory, "oracle.json")
+	arguments := []string{filepath.Join("..", "tests", "graph_oracle.py"), "--output", path}
+	if os.Getenv("FUSEE_TEST_EXHAUSTIVE") != "" {
+		arguments = append(arguments, "--full")
+	}
+	if out, err := exec.Command(python, arguments...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(path)
+})
 
 // recordedCall is one case: target, arguments, keywords, grad mode, outcome.
 type recordedCall struct {
