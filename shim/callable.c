@@ -501,6 +501,12 @@ static PyObject *forward_attribute(PyObject *self, void *name) {
     return PyObject_GetAttrString((PyObject *)((CompiledFunction *)self)->function, name);
 }
 
+/* A new __code__ makes the function run plainly from then on. */
+static int set_forwarded_attribute(PyObject *self, PyObject *value, void *name) {
+    PyObject *function = (PyObject *)((CompiledFunction *)self)->function;
+    return value ? PyObject_SetAttrString(function, name, value) : PyObject_DelAttrString(function, name);
+}
+
 static PyMemberDef compiled_members[] = {
     {"function", T_OBJECT, offsetof(CompiledFunction, function), READONLY, "The original function."},
     {"record", T_OBJECT, offsetof(CompiledFunction, record), READONLY, "The CodeRecord."},
@@ -510,11 +516,11 @@ static PyMemberDef compiled_members[] = {
 
 static PyGetSetDef compiled_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    {"__code__", forward_attribute, NULL, NULL, "__code__"},
+    {"__code__", forward_attribute, set_forwarded_attribute, NULL, "__code__"},
     {"__globals__", forward_attribute, NULL, NULL, "__globals__"},
     {"__closure__", forward_attribute, NULL, NULL, "__closure__"},
-    {"__defaults__", forward_attribute, NULL, NULL, "__defaults__"},
-    {"__kwdefaults__", forward_attribute, NULL, NULL, "__kwdefaults__"},
+    {"__defaults__", forward_attribute, set_forwarded_attribute, NULL, "__defaults__"},
+    {"__kwdefaults__", forward_attribute, set_forwarded_attribute, NULL, "__kwdefaults__"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -365,6 +365,8 @@ static bool run_general(GuardProgram *program, PyObject *function, PyObject *con
                         PyObject **captures, GuardFailure *failure) {
     PyObject *stack[3 * STACK_NODES];
     PyObject **space = stack;
+    if (program->cleared)
+        return false;
     if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 3 * sizeof *space)))
         return false;
     Run run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,

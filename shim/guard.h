@@ -74,6 +74,7 @@ struct GuardProgram {
     TensorArgument *tensors;
     Py_ssize_t node_count, check_count, captures, tensor_count;
     Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
+    bool cleared; /* by the garbage collector; holds for nothing any more */
 };
 
 bool constants_equal(PyObject *expected, PyObject *found);

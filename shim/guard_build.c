@@ -354,6 +354,8 @@ static int program_clear(PyObject *self) {
     GuardProgram *program = (GuardProgram *)self;
     Py_ssize_t nodes = program->node_count, checks = program->check_count;
     program->node_count = program->check_count = program->tensor_count = 0;
+    program->first_node = 1; /* so that a run comes to look at `cleared` */
+    program->cleared = true;
     for (Py_ssize_t i = 0; i < nodes; i++)
         Py_CLEAR(program->nodes[i].operand);
     for (Py_ssize_t i = 0; i < checks; i++) {

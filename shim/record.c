@@ -32,17 +32,18 @@ static int entry_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
+/* What a call relies on goes only with the entry itself; the guards break cycles through what they hold. */
 static int entry_clear(PyObject *self) {
-    Entry *entry = (Entry *)self;
-    Py_CLEAR(entry->guards);
-    Py_CLEAR(entry->code);
-    Py_CLEAR(entry->report);
+    Py_CLEAR(((Entry *)self)->report);
     return 0;
 }
 
 static void entry_dealloc(PyObject *self) {
+    Entry *entry = (Entry *)self;
     PyObject_GC_UnTrack(self);
     entry_clear(self);
+    Py_XDECREF(entry->guards);
+    Py_XDECREF(entry->code);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -101,14 +102,18 @@ static int record_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int record_clear(PyObject *self) {
-    Py_CLEAR(((CodeRecord *)self)->entries);
-    Py_CLEAR(((CodeRecord *)self)->data);
+    CodeRecord *record = (CodeRecord *)self;
+    PyObject *none = PyTuple_New(0); /* a call may still look through them */
+    if (none)
+        Py_XSETREF(record->entries, none);
+    Py_CLEAR(record->data);
     return 0;
 }
 
 static void record_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
-    record_clear(self);
+    Py_CLEAR(((CodeRecord *)self)->entries);
+    Py_CLEAR(((CodeRecord *)self)->data);
     Py_TYPE(self)->tp_free(self);
 }
 

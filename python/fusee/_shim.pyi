@@ -99,11 +99,11 @@ class CompiledFunction:
     function: Final[FunctionType]
     record: Final[CodeRecord]
     miss: Final[Miss]
-    __code__: Final[CodeType]
+    __code__: CodeType
     __globals__: Final[dict[str, Any]]
     __closure__: Final[tuple[Any, ...] | None]
-    __defaults__: Final[tuple[Any, ...] | None]
-    __kwdefaults__: Final[dict[str, Any] | None]
+    __defaults__: tuple[Any, ...] | None
+    __kwdefaults__: dict[str, Any] | None
 
     def __new__(cls, function: FunctionType, record: CodeRecord, miss: Miss) -> CompiledFunction: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -120,6 +120,22 @@ def test_changed_defaults_are_used() -> None:
         target()
 
 
+def test_defaults_and_code_may_be_set_on_the_compiled_function() -> None:
+    def function(a: int = 1, *, b: int = 2) -> Any:
+        return ("original", a, b)
+
+    target = compiled(function, entry_for(function))
+    target.__defaults__ = (5,)
+    target.__kwdefaults__ = {"b": 6}
+    assert target() == (5, 6)
+    assert function.__defaults__ == (5,)
+    target.__code__ = (lambda a, *, b: ("replaced", a, b)).__code__
+    assert target() == ("replaced", 5, 6)
+    del target.__defaults__
+    with pytest.raises(TypeError, match="missing 1 required positional"):
+        target()
+
+
 def test_many_parameters() -> None:
     names = [f"p{i}" for i in range(100)]
     space: dict[str, Any] = {}
