@@ -1,4 +1,4 @@
-"""Records the traces that the compiler's own tests replay: ``python tests/replay/record_traces.py FOLDER``.
+"""Records the traces that the compiler's own tests replay: ``python -m replay.record_traces FOLDER`` in ``tests``.
 
 Paths of the machine are taken out, so that the traces are the same wherever they are recorded. Afterwards
 ``go test ./cmd/fusee/internal/service -update`` writes what the compiler says now, and the golden files.
@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from functions import CASES  # beside this file, which runs as a script
 
 import fusee
 from fusee.backends import dynamo_backend
 from fusee.host.record import MAGIC
+
+from .functions import CASES
 
 _LENGTH = struct.Struct("<I")
 _PREFIXES = (sysconfig.get_paths()["purelib"] + "/", str(Path(__file__).parents[2]) + "/")

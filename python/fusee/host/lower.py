@@ -61,8 +61,8 @@ def _lower(module: torch.fx.GraphModule, inputs: list[Any], options: Options) ->
 
 def _plan(module: torch.fx.GraphModule, options: Options) -> Runner:
     table = ObjectTable()
-    converter = _Converter(table)
-    graph = converter.graph(module.graph)
+    converter = _Converter(table, module)
+    graph = converter.graph()
     request = {
         "graphs": [graph],
         "state": miss.state(),
@@ -74,7 +74,7 @@ def _plan(module: torch.fx.GraphModule, options: Options) -> Runner:
     if lowered.get("runs") != "plan":
         raise NotLowerable
     try:
-        return converter.with_absent(_shim.LaunchPlan(lowered["plan"]))
+        return converter.runner(_shim.LaunchPlan(lowered["plan"]))
     except (TypeError, ValueError, RuntimeError, AttributeError, LookupError) as error:
         raise HostFailure("plan", f"the compiler's plan cannot be used: {error}") from error
 
@@ -91,16 +91,19 @@ def _metadata(value: Any) -> Any:
 class _Converter:
     """Writes an fx graph of aten operations as a node list."""
 
-    def __init__(self, table: ObjectTable) -> None:
+    def __init__(self, table: ObjectTable, module: torch.fx.GraphModule) -> None:
         self._table = table
+        self._module = module
         self._places: dict[torch.fx.Node, Any] = {}
         self._nodes: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
+        self._constants: list[torch.Tensor] = []  # tensors that the graph holds: the plan's last inputs
         self._absent: list[int] = []  # where the graph returns None, as backward does for what needs no gradient
 
-    def graph(self, graph: torch.fx.Graph) -> dict[str, Any]:
+    def graph(self) -> dict[str, Any]:
         """The graph of section 5."""
+        graph = self._module.graph
         for node in graph.nodes:
             _WRITERS.get(node.op, _not_lowerable)(self, node)
         return {
@@ -118,6 +121,15 @@ class _Converter:
         """An input."""
         self._places[node] = ("i", len(self._inputs))
         self._inputs.append((node.name, _metadata(node.meta.get("val"))))
+
+    def constant(self, node: torch.fx.Node) -> None:
+        """A tensor that the graph holds."""
+        value = operator.attrgetter(str(node.target))(self._module)
+        if not isinstance(value, torch.Tensor):
+            raise NotLowerable
+        self._constants.append(value)
+        self._places[node] = ("i", len(self._inputs))
+        self._inputs.append((node.name, _metadata(value)))
 
     def call(self, node: torch.fx.Node) -> None:
         """An operation, or the choice of one of its outputs."""
@@ -140,14 +152,14 @@ class _Converter:
         self._absent = [place for place, result in enumerate(results) if result is None]
         self._outputs = [self._argument(result) for result in results if result is not None]
 
-    def with_absent(self, plan: Runner) -> Runner:
-        """A plan that returns the graph's Nones too."""
-        absent = self._absent
-        if not absent:
+    def runner(self, plan: Runner) -> Runner:
+        """The plan as the graph is called: without the tensors it holds, and with its Nones."""
+        absent, constants = self._absent, self._constants
+        if not absent and not constants:
             return plan
 
         def run(*inputs: Any) -> list[Any]:
-            results = list(plan(*inputs))
+            results = list(plan(*inputs, *constants))
             for place in absent:
                 results.insert(place, None)
             return results
@@ -173,5 +185,6 @@ def _not_lowerable(converter: _Converter, node: torch.fx.Node) -> None:
 _WRITERS: dict[str, Callable[[_Converter, torch.fx.Node], None]] = {
     "placeholder": _Converter.placeholder,
     "call_function": _Converter.call,
+    "get_attr": _Converter.constant,
     "output": _Converter.output,
 }
