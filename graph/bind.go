@@ -8,14 +8,29 @@ import (
 
 // This file binds Python arguments to operator schemas as torch's argument parser does (torch/csrc/utils/python_arg_parser.cpp).
 
-// numbersAsTensors are the functions whose Tensor parameters also take Python numbers.
-var numbersAsTensors = map[string]bool{
-	"add": true, "sub": true, "mul": true, "div": true, "floor_divide": true, "true_divide": true, "copy_": true,
-	"add_": true, "sub_": true, "mul_": true, "div_": true, "floor_divide_": true, "true_divide_": true,
+// numbersAsTensors says whether the Tensor parameters of an operator also take Python numbers.
+func numbersAsTensors(name string) bool {
+	switch strings.TrimSuffix(name, "_") {
+	case "add", "sub", "mul", "div", "floor_divide", "true_divide", "copy":
+		return true
+	}
+	return false
 }
 
-// keywordAliases are the numpy names that torch accepts besides its own.
-var keywordAliases = map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+// keywordAlias maps numpy's names, which torch accepts too, to torch's.
+func keywordAlias(name string) string {
+	switch name {
+	case "axis":
+		return "dim"
+	case "keepdims":
+		return "keepdim"
+	case "x", "x1", "a":
+		return "input"
+	case "x2":
+		return "other"
+	}
+	return name
+}
 
 // convert fits a value to the parameter; numbers says whether a Python number may stand for a tensor.
 func (p *Parameter) convert(v Value, numbers bool) (Value, bool) {
@@ -156,7 +171,7 @@ func (k Keyword) ignorable() bool {
 }
 
 func (op *Op) convertPython(values []Value, given []bool) bool {
-	numbers := numbersAsTensors[op.Schema.Name]
+	numbers := numbersAsTensors(op.Schema.Name)
 	for i := range op.Schema.Parameters {
 		p := &op.Schema.Parameters[i]
 		if !given[i] {
@@ -180,10 +195,7 @@ func (op *Op) pythonPosition(name string, method bool) int {
 	if i := op.exactPosition(name, method); i >= 0 {
 		return i
 	}
-	if alias, ok := keywordAliases[name]; ok {
-		return op.exactPosition(alias, method)
-	}
-	return -1
+	return op.exactPosition(keywordAlias(name), method)
 }
 
 func (op *Op) exactPosition(name string, method bool) int {

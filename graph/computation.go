@@ -98,7 +98,7 @@ func (r *Computation) leaf(c *inference, name string) (*Expression, bool) {
 
 func (r *Computation) operand(v Value, name string) *Expression {
 	d := r.Compute
-	if conditionNames[name] {
+	if isCondition(name) {
 		d = Bool
 	}
 	for i, known := range r.Operands {

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-// Primitive operations of scalar expressions. All work on the computation's type unless said otherwise; on float16 and bfloat16
+// primitiveArity gives the number of arguments of a primitive that formulas call by name, 0 for other names. All primitives work on the computation's type unless said otherwise; on float16 and bfloat16
 // they work in float32 and the result is rounded once at the end.
 //
 //	operand, constant               leaves
@@ -28,12 +28,18 @@ import (
 //	and or xor not                  bitwise on integers, logical on bool
 //	shl shr                         0 (shl) or the sign (shr) when the count is negative or not below the width
 //	where                           where(condition, a, b)
-var primitives = map[string]int{
-	"floordiv": 2, "mod": 2, "truncdiv": 2, "fmod": 2, "abs": 1, "sqrt": 1, "rsqrt": 1, "exp": 1, "exp2": 1, "expm1": 1,
-	"log": 1, "log2": 1, "log10": 1, "log1p": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sinh": 1,
-	"cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "erf": 1, "erfc": 1, "lgamma": 1, "pow": 2, "atan2": 2,
-	"hypot": 2, "copysign": 2, "nextafter": 2, "gcd": 2, "ceil": 1, "floor": 1, "trunc": 1, "round": 1, "maximum": 2,
-	"minimum": 2, "fmax": 2, "fmin": 2, "isnan": 1, "isinf": 1, "isfinite": 1, "signbit": 1, "where": 3,
+func primitiveArity(name string) int {
+	switch name {
+	case "where":
+		return 3
+	case "floordiv", "mod", "truncdiv", "fmod", "pow", "atan2", "hypot", "copysign", "nextafter", "gcd", "maximum", "minimum", "fmax", "fmin":
+		return 2
+	case "abs", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+		"cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "ceil", "floor", "trunc", "round", "isnan", "isinf", "isfinite",
+		"signbit":
+		return 1
+	}
+	return 0
 }
 
 // Expression is a scalar expression tree. Op is a primitive, "operand" (Operand says which) or "constant" (Constant is a bool,
@@ -69,15 +75,53 @@ func (e *Expression) IsBool() bool {
 	return false
 }
 
-// binaryOperators by precedence, loosest first, as in Python.
-var binaryOperators = []map[string]string{
-	{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"},
-	{"|": "or"},
-	{"^": "xor"},
-	{"&": "and"},
-	{"<<": "shl", ">>": "shr"},
-	{"+": "add", "-": "sub"},
-	{"*": "mul", "/": "div"},
+// looseness levels of binary operators as in Python, from comparisons to products.
+const (
+	levelComparison = iota
+	levelOr
+	levelXor
+	levelAnd
+	levelShift
+	levelSum
+	levelProduct
+	levelUnary
+)
+
+// infixOperator gives the primitive behind an operator and its level; levelUnary when it is none.
+func infixOperator(token string) (op string, level int) {
+	switch token {
+	case "==":
+		return "eq", levelComparison
+	case "!=":
+		return "ne", levelComparison
+	case "<":
+		return "lt", levelComparison
+	case "<=":
+		return "le", levelComparison
+	case ">":
+		return "gt", levelComparison
+	case ">=":
+		return "ge", levelComparison
+	case "|":
+		return "or", levelOr
+	case "^":
+		return "xor", levelXor
+	case "&":
+		return "and", levelAnd
+	case "<<":
+		return "shl", levelShift
+	case ">>":
+		return "shr", levelShift
+	case "+":
+		return "add", levelSum
+	case "-":
+		return "sub", levelSum
+	case "*":
+		return "mul", levelProduct
+	case "/":
+		return "div", levelProduct
+	}
+	return "", levelUnary
 }
 
 // expressionParser reads a formula; resolve turns names into leaves.
@@ -141,13 +185,13 @@ func (p *expressionParser) peek() string {
 }
 
 func (p *expressionParser) binary(level int) (*Expression, error) {
-	if level == len(binaryOperators) {
+	if level == levelUnary {
 		return p.unary()
 	}
 	left, err := p.binary(level + 1)
 	for err == nil {
-		op, ok := binaryOperators[level][p.peek()]
-		if !ok {
+		op, found := infixOperator(p.peek())
+		if found != level {
 			return left, nil
 		}
 		p.next()
@@ -177,7 +221,7 @@ func (p *expressionParser) primary() (*Expression, error) {
 		e, err := p.binary(0)
 		return e, p.expect(")", err)
 	}
-	if arity, ok := primitives[token]; ok && p.peek() == "(" {
+	if arity := primitiveArity(token); arity > 0 && p.peek() == "(" {
 		return p.call(token, arity)
 	}
 	if n, err := strconv.ParseInt(token, 10, 64); err == nil {

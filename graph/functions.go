@@ -9,27 +9,29 @@ import (
 type function func(*caller) (Value, error)
 
 // namespaces are the prefixes under which torch's generated bindings put functions of the same name.
-var namespaces = []string{
-	"torch._C._nn.", "torch._C._special.", "torch._C._linalg.", "torch._C._VariableFunctions.", "torch._VF.",
-	"torch.functional.", "Tensor.", "torch.",
+func namespaces() []string {
+	return []string{"torch._C._nn.", "torch._C._special.", "torch._C._linalg.", "torch._C._VariableFunctions.", "torch._VF.",
+		"torch.functional.", "Tensor.", "torch."}
 }
 
 // functionAliases maps names that torch defines as other names of the same operator. In-place variants follow from them.
-var functionAliases = map[string]string{
-	"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "absolute": "abs",
-	"negative": "neg", "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "clip": "clamp",
-	"fix": "trunc", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arccosh": "acosh",
-	"arcsinh": "asinh", "arctanh": "atanh", "concat": "cat", "concatenate": "cat", "swapaxes": "transpose",
-	"swapdims": "transpose", "moveaxis": "movedim", "special_erf": "erf", "special_erfc": "erfc", "special_exp2": "exp2",
-	"special_expit": "sigmoid", "special_expm1": "expm1", "special_log1p": "log1p", "special_round": "round",
-	"special_sinc": "sinc", "special_gammaln": "lgamma", "special_digamma": "digamma", "special_psi": "digamma",
-	"special_erfinv": "erfinv", "special_i0": "i0", "special_logit": "logit", "special_xlogy": "xlogy",
-	"special_logsumexp": "logsumexp", "special_polygamma": "polygamma", "special_multigammaln": "mvlgamma",
-	"special_gammainc": "igamma", "special_gammaincc": "igammac", "special_softmax": "softmax",
-	"special_log_softmax": "log_softmax", "ger": "outer",
-	"broadcast_to": "expand", "__invert__": "bitwise_not",
-	"__neg__": "neg", "__abs__": "abs", "__matmul__": "matmul",
-}
+var functionAliases = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "absolute": "abs",
+		"negative": "neg", "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "clip": "clamp",
+		"fix": "trunc", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arccosh": "acosh",
+		"arcsinh": "asinh", "arctanh": "atanh", "concat": "cat", "concatenate": "cat", "swapaxes": "transpose",
+		"swapdims": "transpose", "moveaxis": "movedim", "special_erf": "erf", "special_erfc": "erfc", "special_exp2": "exp2",
+		"special_expit": "sigmoid", "special_expm1": "expm1", "special_log1p": "log1p", "special_round": "round",
+		"special_sinc": "sinc", "special_gammaln": "lgamma", "special_digamma": "digamma", "special_psi": "digamma",
+		"special_erfinv": "erfinv", "special_i0": "i0", "special_logit": "logit", "special_xlogy": "xlogy",
+		"special_logsumexp": "logsumexp", "special_polygamma": "polygamma", "special_multigammaln": "mvlgamma",
+		"special_gammainc": "igamma", "special_gammaincc": "igammac", "special_softmax": "softmax",
+		"special_log_softmax": "log_softmax", "ger": "outer",
+		"broadcast_to": "expand", "__invert__": "bitwise_not",
+		"__neg__": "neg", "__abs__": "abs", "__matmul__": "matmul",
+	}
+})
 
 // dispatch finds the function behind the target.
 func (c *caller) dispatch() (Value, error) {
@@ -39,7 +41,7 @@ func (c *caller) dispatch() (Value, error) {
 	if f, ok := functions()[c.target]; ok {
 		return f(c)
 	}
-	for _, prefix := range namespaces {
+	for _, prefix := range namespaces() {
 		if name, ok := strings.CutPrefix(c.target, prefix); ok && !strings.Contains(name, ".") {
 			return c.dispatchName(name, prefix == "Tensor.")
 		}
@@ -80,11 +82,11 @@ func (c *caller) dispatchName(name string, method bool) (Value, error) {
 
 // canonicalName resolves aliases, of in-place names too.
 func canonicalName(name string) string {
-	if alias, ok := functionAliases[name]; ok {
+	if alias, ok := functionAliases()[name]; ok {
 		return alias
 	}
 	if base, inPlace := strings.CutSuffix(name, "_"); inPlace {
-		if alias, ok := functionAliases[base]; ok {
+		if alias, ok := functionAliases()[base]; ok {
 			return alias + "_"
 		}
 	}

@@ -140,9 +140,15 @@ func (t opTable) named(name string) []*Op {
 	return nil
 }
 
-// inPlaceOverloads renames overloads where NAME_ differs from NAME.
-var inPlaceOverloads = map[string]string{
-	"pow.Tensor_Tensor": "Tensor", "pow.Tensor_Scalar": "Scalar", "floor_divide.default": "Tensor",
+// inPlaceOverload names the overload of NAME_, which differs from NAME's for a few.
+func inPlaceOverload(s *Schema) string {
+	switch s.Name + "." + s.Overload {
+	case "pow.Tensor_Tensor", "floor_divide.default":
+		return "Tensor"
+	case "pow.Tensor_Scalar":
+		return "Scalar"
+	}
+	return s.Overload
 }
 
 // inPlace derives NAME_ from NAME.
@@ -151,9 +157,7 @@ func (op *Op) inPlace() *Op {
 	schema.Name += "_"
 	schema.Parameters = slices.Clone(schema.Parameters)
 	schema.Parameters[0].Mutated = true
-	if overload, ok := inPlaceOverloads[op.Schema.Name+"."+op.Schema.Overload]; ok {
-		schema.Overload = overload
-	}
+	schema.Overload = inPlaceOverload(op.Schema)
 	variant := *op
 	variant.Schema = &schema
 	variant.InPlace = true

@@ -7,11 +7,17 @@ import (
 	"strings"
 )
 
-// promotionNames are the Scalar parameters that count as operands in type promotion; others (alpha, value, slopes) do not.
-var promotionNames = map[string]bool{"self": true, "other": true, "exponent": true, "min": true, "max": true}
+// promotes says whether a Scalar parameter counts as an operand in type promotion; others (alpha, value, slopes) do not.
+func promotes(name string) bool {
+	switch name {
+	case "self", "other", "exponent", "min", "max":
+		return true
+	}
+	return false
+}
 
-// conditionNames are bool parameters that stay out of promotion.
-var conditionNames = map[string]bool{"condition": true, "mask": true}
+// isCondition says whether a parameter is a bool tensor that stays out of promotion.
+func isCondition(name string) bool { return name == "condition" || name == "mask" }
 
 // promotion is the type a pointwise operator computes in and the type of its result.
 type promotion struct {
@@ -59,7 +65,7 @@ func (c *inference) commonType() (DType, error) {
 	for i, p := range c.op.Schema.Parameters {
 		m, isTensor := MetaOf(c.values[i])
 		switch {
-		case isTensor && conditionNames[p.Name]:
+		case isTensor && isCondition(p.Name):
 			if m.DType != Bool {
 				return NoDType, unknown("condition is not bool")
 			}
@@ -71,7 +77,7 @@ func (c *inference) commonType() (DType, error) {
 				return NoDType, unknown(c.op.String() + " of different types")
 			}
 			types.addTensor(m)
-		case p.Kind == KindTensor || p.Kind == KindScalar && promotionNames[p.Name]:
+		case p.Kind == KindTensor || p.Kind == KindScalar && promotes(p.Name):
 			if d, ok := numberType(c.values[i]); ok {
 				types.addNumber(d, c.state.defaultDType())
 			}
@@ -123,13 +129,13 @@ func (c *inference) operandMetas(compute DType) []*Meta {
 	for i, p := range c.op.Schema.Parameters {
 		m, isTensor := MetaOf(c.values[i])
 		switch {
-		case isTensor && m.DType != compute && !conditionNames[p.Name] && m.Device.Type == "cpu" && !c.shapes.isDense(m):
+		case isTensor && m.DType != compute && !isCondition(p.Name) && m.Device.Type == "cpu" && !c.shapes.isDense(m):
 			converted := *m
 			converted.Strides = c.shapes.preservedStrides(m)
 			metas = append(metas, &converted)
 		case isTensor:
 			metas = append(metas, m)
-		case (p.Kind == KindTensor || p.Kind == KindScalar && promotionNames[p.Name]) && c.values[i] != nil:
+		case (p.Kind == KindTensor || p.Kind == KindScalar && promotes(p.Name)) && c.values[i] != nil:
 			metas = append(metas, &Meta{})
 		}
 	}
@@ -142,7 +148,7 @@ func (c *inference) operandMetas(compute DType) []*Meta {
 // checkScalars rejects scalars that eager rejects: bool alpha for non-bool results, float alpha for integers, complex for reals.
 func (c *inference) checkScalars(compute DType) error {
 	for i, p := range c.op.Schema.Parameters {
-		if p.Kind != KindScalar || promotionNames[p.Name] || c.values[i] == nil {
+		if p.Kind != KindScalar || promotes(p.Name) || c.values[i] == nil {
 			continue
 		}
 		d, ok := numberType(c.values[i])
@@ -228,11 +234,23 @@ func logitFormula(c *inference, _ DType) string {
 	return "log(" + clamped + " / (1 - " + clamped + "))"
 }
 
-// largest finite values by type, for nan_to_num.
-var largestFinite = map[DType]float64{Float16: 65504, BFloat16: 3.3895313892515355e38, Float32: math.MaxFloat32, Float64: math.MaxFloat64}
+// largestFinite is the largest number of a floating-point type.
+func largestFinite(d DType) (float64, bool) {
+	switch d {
+	case Float16:
+		return 65504, true
+	case BFloat16:
+		return 3.3895313892515355e38, true
+	case Float32:
+		return math.MaxFloat32, true
+	case Float64:
+		return math.MaxFloat64, true
+	}
+	return 0, false
+}
 
 func nanToNumFormula(c *inference, compute DType) string {
-	largest, ok := largestFinite[compute]
+	largest, ok := largestFinite(compute)
 	if !ok {
 		if compute.IsComplex() {
 			return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-// Kind is the type of a schema parameter.
+// ParameterKind is the type of a schema parameter.
 type ParameterKind uint8
 
 // Kinds of parameters.
@@ -25,10 +25,14 @@ const (
 	KindGenerator
 )
 
-var parameterKinds = map[string]ParameterKind{
-	"Tensor": KindTensor, "Scalar": KindScalar, "int": KindInt, "SymInt": KindInt, "float": KindFloat, "bool": KindBool,
-	"str": KindString, "ScalarType": KindDType, "Layout": KindLayout, "Device": KindDevice,
-	"MemoryFormat": KindMemoryFormat, "Generator": KindGenerator,
+// parameterKind reads a type name of the schema notation.
+func parameterKind(name string) (ParameterKind, bool) {
+	kind, ok := map[string]ParameterKind{
+		"Tensor": KindTensor, "Scalar": KindScalar, "int": KindInt, "SymInt": KindInt, "float": KindFloat, "bool": KindBool,
+		"str": KindString, "ScalarType": KindDType, "Layout": KindLayout, "Device": KindDevice,
+		"MemoryFormat": KindMemoryFormat, "Generator": KindGenerator,
+	}[name]
+	return kind, ok
 }
 
 // Parameter is one parameter of an operator. List parameters with Length > 0 also take a single element, repeated Length
@@ -149,7 +153,7 @@ func (p *Parameter) parseType(text string) error {
 		p.Length, _ = strconv.Atoi(strings.TrimSuffix(text[open+1:], "]"))
 		text, p.OptionalItems = strings.CutSuffix(text[:open], "?")
 	}
-	kind, ok := parameterKinds[text]
+	kind, ok := parameterKind(text)
 	if !ok {
 		return errors.Newf("unknown type %q", text)
 	}
