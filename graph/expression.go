@@ -9,8 +9,25 @@ import (
 	"github.com/cockroachdb/errors"
 )
 
-// primitiveArity gives the number of arguments of a primitive that formulas call by name, 0 for other names. All primitives work on the computation's type unless said otherwise; on float16 and bfloat16
-// they work in float32 and the result is rounded once at the end.
+// primitiveArity gives the number of arguments of a primitive that formulas call by name, 0 for other names.
+func primitiveArity(name string) int {
+	switch name {
+	case "where":
+		return 3
+	case "floordiv", "mod", "truncdiv", "fmod", "pow", "atan2", "hypot", "copysign", "nextafter", "gcd", "maximum", "minimum", "fmax", "fmin":
+		return 2
+	case "abs", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+		"cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "ceil", "floor", "trunc", "round", "isnan", "isinf", "isfinite",
+		"signbit":
+		return 1
+	}
+	return 0
+}
+
+// Expression is a scalar expression tree. Op is a primitive, "operand" (Operand says which) or "constant" (Constant is a bool,
+// int64, float64 or complex128, to be converted to the computation's type). All
+// primitives work on the computation's type unless said otherwise; on float16 and bfloat16 they work in float32 and the result is
+// rounded once at the end:
 //
 //	operand, constant               leaves
 //	add sub mul                     on bool: or, xor, and
@@ -28,22 +45,6 @@ import (
 //	and or xor not                  bitwise on integers, logical on bool
 //	shl shr                         0 (shl) or the sign (shr) when the count is negative or not below the width
 //	where                           where(condition, a, b)
-func primitiveArity(name string) int {
-	switch name {
-	case "where":
-		return 3
-	case "floordiv", "mod", "truncdiv", "fmod", "pow", "atan2", "hypot", "copysign", "nextafter", "gcd", "maximum", "minimum", "fmax", "fmin":
-		return 2
-	case "abs", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-		"cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "ceil", "floor", "trunc", "round", "isnan", "isinf", "isfinite",
-		"signbit":
-		return 1
-	}
-	return 0
-}
-
-// Expression is a scalar expression tree. Op is a primitive, "operand" (Operand says which) or "constant" (Constant is a bool,
-// int64, float64 or complex128, to be converted to the computation's type).
 type Expression struct {
 	Op       string
 	Args     []*Expression
