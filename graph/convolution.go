@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 func convolutionRows() []row {
 	rows := []row{}
 	for _, schema := range []string{
@@ -23,6 +25,7 @@ func convolutionRows() []row {
 type convolution struct {
 	*inference
 	spatial                             int
+	unbatched                           bool // the input lacks the batch dimension, and so does the result
 	input, weight, bias                 *Meta
 	stride, padding, dilation, enlarged []Size
 	transposed, same                    bool
@@ -39,6 +42,11 @@ func (c *inference) convolution() (*convolution, error) {
 	v.same = c.text("padding") == "same"
 	v.stride, v.padding, v.dilation, v.enlarged = c.perSpatial("stride"), c.perSpatial("padding"), c.perSpatial("dilation"), c.perSpatial("output_padding")
 	v.groups, _ = c.size("groups")
+	if v.input.Dim() == v.spatial+1 {
+		v.unbatched = true
+		v.input = &Meta{DType: v.input.DType, Device: v.input.Device, Sizes: slices.Concat(Statics(1), v.input.Sizes),
+			Strides: slices.Concat([]Size{c.shapes.Multiply(v.input.Sizes[0], v.input.Strides[0])}, v.input.Strides)}
+	}
 	return v, v.check()
 }
 
@@ -62,11 +70,15 @@ func (c *inference) perSpatial(name string) []Size {
 func (v *convolution) check() error {
 	e := v.shapes
 	d := v.input.DType
-	if v.weight.DType != d || !d.IsFloat() || d.Bytes() < 4 || v.bias != nil && v.bias.DType != d {
+	if v.weight.DType != d || !d.IsFloat() || v.bias != nil && v.bias.DType != d {
 		return unknown("convolution types")
 	}
+	plain := plainlyContiguous(v.input.Sizes, v.input.Strides) && plainlyContiguous(v.weight.Sizes, v.weight.Strides)
+	if (d.Bytes() < 4 || v.unbatched) && !plain {
+		return unknown("convolution layout")
+	}
 	if v.input.Dim() != v.spatial+2 || v.groups.Hint < 1 {
-		return unknown("convolution of an input without batch dimension")
+		return unknown("convolution input")
 	}
 	channels := e.Multiply(v.weight.Sizes[1], v.groups)
 	if v.transposed {
@@ -139,5 +151,8 @@ func (v *convolution) layout(sizes []Size) error {
 		}
 	}
 	strides, _ := e.formatStrides(format, sizes)
+	if v.unbatched {
+		sizes, strides = sizes[1:], strides[1:]
+	}
 	return v.make(v.input.DType, sizes, strides)
 }
