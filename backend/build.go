@@ -169,8 +169,15 @@ func (b *builder) pointwise(node *graph.Node) bool {
 
 // formula makes an operation without outputs of a node that a formula describes.
 func (b *builder) formula(node *graph.Node) (*operation, bool) {
-	computation, ok := node.Computation(graph.State{})
-	if !ok || len(node.Outputs) != 1 || !loopable(&node.Outputs[0].Meta) || !b.emits(node.Outputs[0].Meta.Device) {
+	if len(node.Outputs) != 1 || !loopable(&node.Outputs[0].Meta) || !b.emits(node.Outputs[0].Meta.Device) {
+		return nil, false
+	}
+	state := graph.State{}
+	if dtype := node.Outputs[0].Meta.DType; dtype.IsFloat() {
+		state.DefaultDType = dtype // it matters for integers that become floats only, and then this is what it was
+	}
+	computation, ok := node.Computation(state)
+	if !ok || computation.Result != node.Outputs[0].Meta.DType {
 		return nil, false
 	}
 	result, known := machineType(computation.Result)

@@ -426,3 +426,16 @@ def test_large_reductions_are_accurate(planner: Planner) -> None:
     exact = x.double().sum(1)
     ours, eager = ((result.double() - exact).abs().max() for result in (compiled(x)[0], x.sum(1)))
     assert ours <= eager
+
+
+def test_default_type_of_the_program_counts(planner: Planner) -> None:
+    x = torch.arange(7)
+    torch.set_default_dtype(torch.float64)
+    try:
+        compiled = planner.compile(lambda x: torch.exp(x) + x * 0.1, x)
+        want = torch.exp(x) + x * 0.1
+    finally:
+        torch.set_default_dtype(torch.float32)
+    (got,) = compiled(x)
+    assert got.dtype == torch.float64
+    torch.testing.assert_close(got, want)
