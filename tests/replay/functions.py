@@ -111,7 +111,7 @@ def reduction(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def containers(x: torch.Tensor) -> dict[str, list[torch.Tensor]]:
     """Lists, dicts and comprehensions."""
     parts = [x * k for k in range(1, 4)]
-    return {"all": parts, "last": [part for part in parts[-1:]]}
+    return {"all": parts, "last": [part + 1 for part in parts[-1:]]}
 
 
 def constants(x: torch.Tensor, text: str) -> tuple[torch.Tensor, str, float]:

@@ -1,4 +1,4 @@
-"""``torch.compile(…, backend="fusee")``: Dynamo's graphs, forward and backward, run as fused kernels and agree with eager."""
+"""``torch.compile(…, backend="fusee")``: Dynamo's graphs, forward and backward, run as plans that agree with eager."""
 
 from __future__ import annotations
 
