@@ -243,17 +243,12 @@ func inferAttention(c *inference) error {
 	if !c.fusedLayout(q) || !c.fusedLayout(k) || !c.fusedLayout(v) {
 		return unknown("attention layout")
 	}
-	return c.make(d, q.Sizes, q.Strides)
+	return c.make(d, q.Sizes, c.shapes.preservedStrides(q))
 }
 
-// fusedLayout says whether the tensor is dense, row-major or with heads and positions exchanged, and no size is 0 or 1.
+// fusedLayout says whether the fused kernel takes the tensor: elements of a head side by side, and at least one.
 func (c *inference) fusedLayout(m *Meta) bool {
-	for _, s := range m.Sizes {
-		if !c.shapes.LessEqual(Static(2), s) {
-			return false
-		}
-	}
-	return c.shapes.isContiguous(m) || c.shapes.contiguousIn([]int{0, 2, 1, 3}, m.Sizes, m.Strides)
+	return !c.shapes.anyZero(m.Sizes) && c.shapes.IsOne(m.Strides[3])
 }
 
 func (c *inference) maskFits(mask, q, k *Meta) bool {

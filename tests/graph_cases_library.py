@@ -169,6 +169,10 @@ def record_convolutions(r: Recorder, full: bool) -> None:
                 **keywords,
             )
     r.call("torch.conv_transpose1d", T("float32", (2, 4, 5)), T("float32", (4, 3, 3)), stride=2)
+    for b, h, s in itertools.product((1, 2), (1, 3), (1, 4)):
+        part = T("float32", (b, h, s, 8), (3 * s * h * 8, 8, 3 * h * 8, 1))
+        for causal in (False, True):
+            r.call("torch._C._nn.scaled_dot_product_attention", part, part, part, is_causal=causal)
     for dtype in ("float32", "float64", "bfloat16"):
         q = T(dtype, (2, 3, 4, 8))
         for k, keywords in itertools.product(
