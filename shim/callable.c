@@ -386,6 +386,20 @@ static bool runs_plain(const CompiledFunction *compiled, const ThreadState *thre
            compiled->function->func_code != compiled->code;
 }
 
+/* Every graph break of a loop continues in a call within the call before: from some depth on the rest of the loop runs
+ * as it is, since the interpreter's stack would end before a long loop. */
+enum { MAX_NESTING = 64 };
+
+static PyObject *run_original_afresh(const CompiledFunction *compiled, PyObject *const *args, size_t count_flags,
+                                     PyObject *keyword_names) {
+    ThreadState *thread = &this_thread;
+    int nesting = thread->nesting;
+    thread->nesting = 0;
+    PyObject *result = run_original(compiled, args, count_flags, keyword_names);
+    thread->nesting = nesting;
+    return result;
+}
+
 static PyObject *compiled_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags,
                                      PyObject *keyword_names) {
     CompiledFunction *compiled = (CompiledFunction *)self;
@@ -394,12 +408,16 @@ static PyObject *compiled_vectorcall(PyObject *self, PyObject *const *args, size
         return NULL;
     if (runs_plain(compiled, thread))
         return run_original(compiled, args, count_flags, keyword_names);
+    if (thread->nesting >= MAX_NESTING)
+        return run_original_afresh(compiled, args, count_flags, keyword_names);
     PyObject *values[STACK_VALUES];
     Py_ssize_t captures = compiled->record->most_captures, size = compiled->parameters.count + captures;
     Call call = {.compiled = compiled, .args = args, .count_flags = count_flags, .keyword_names = keyword_names,
                  .values = values, .room = captures};
     Py_INCREF(compiled); /* the call may drop the last outside reference */
+    thread->nesting++;
     PyObject *result = size <= STACK_VALUES ? call_with_values(&call) : call_from_heap(&call, size);
+    thread->nesting--;
     Py_DECREF(compiled);
     return result;
 }

@@ -114,6 +114,8 @@ int device_type_number(const char *name, int32_t *number);
 PyObject *scalar_type_object(int32_t number); /* borrowed torch.dtype, or NULL and an exception */
 PyObject *device_object(int32_t type, int32_t index); /* new torch.device, or NULL and an exception */
 
+/* Defines what the Python source says and returns probe(torch), run in torch's ordinary state. */
+PyObject *run_probe(const char *source);
 Py_ssize_t implementation_bytes(const void *implementation); /* at most 256 */
 int find_tensor_layout(TensorLayout *layout); /* -1 and an exception if torch misbehaves */
 int find_state_layout(StateLayout *layout);
@@ -139,6 +141,7 @@ typedef struct ThreadState {
     const uint64_t *dispatch_keys; /* two words, this thread's */
     const unsigned char *autograd, *function_modes; /* NULL until looked up */
     const char *stack_limit; /* NULL until looked up */
+    int nesting;             /* of compiled calls within compiled calls */
     int disabled; /* compiled functions run their original */
 } ThreadState;
 
