@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"fusee/bytecode"
 )
@@ -29,7 +30,21 @@ func Difference(want, got bytecode.Object) (place, wantText, gotText string) {
 			return joinPath(wantParts[i].name, inner), a, b
 		}
 	}
-	return "value", excerpt(want), excerpt(got)
+	return "value", excerpt(fromDifference(want, got)), excerpt(fromDifference(got, want))
+}
+
+// fromDifference cuts a text off before the line in which it departs from another one.
+func fromDifference(object, other bytecode.Object) bytecode.Object {
+	text, isText := object.(string)
+	otherText, bothText := other.(string)
+	if !isText || !bothText {
+		return object
+	}
+	same := 0
+	for same < min(len(text), len(otherText)) && text[same] == otherText[same] {
+		same++
+	}
+	return text[strings.LastIndexByte(text[:same], '\n')+1:]
 }
 
 func joinPath(name, inner string) string {

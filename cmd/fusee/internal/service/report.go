@@ -1,8 +1,10 @@
 package service
 
 import (
+	"fmt"
 	"strings"
 
+	"fusee/backend/loop"
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
@@ -229,6 +231,7 @@ func nodeNames(value graph.Value) []bytecode.Object {
 	return nil
 }
 
+// kernels lists the kernels of each graph's plan, and then its library calls.
 func (r *reporter) kernels(graphs []*CompiledGraph) *bytecode.List {
 	list := &bytecode.List{Items: []bytecode.Object{}}
 	for _, compiled := range graphs {
@@ -236,19 +239,45 @@ func (r *reporter) kernels(graphs []*CompiledGraph) *bytecode.List {
 			continue
 		}
 		for _, kernel := range compiled.Compiled.Kernels {
-			wired := &bytecode.Dict{}
-			wired.Set("name", kernel.Name)
-			wired.Set("graph", compiled.Graph.Name)
-			wired.Set("target", kernel.Device)
-			wired.Set("kind", "pointwise")
-			operations := &bytecode.List{Items: []bytecode.Object{}}
-			for _, operation := range kernel.Operations {
-				operations.Items = append(operations.Items, operation)
+			operations := make([]bytecode.Object, len(kernel.Operations))
+			for i, operation := range kernel.Operations {
+				operations[i] = operation
 			}
-			wired.Set("ops", operations)
-			wired.Set("source", kernel.Source)
-			list.Items = append(list.Items, wired)
+			list.Items = append(list.Items, describedKernel(kernel.Name, compiled.Graph.Name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, operations))
+		}
+		for _, name := range libraryCalls(compiled.Compiled.Plan) {
+			list.Items = append(list.Items, describedKernel(name, compiled.Graph.Name, "library", "aten", "", []bytecode.Object{name}))
 		}
 	}
 	return list
+}
+
+func describedKernel(name, graph, target, kind, source string, operations []bytecode.Object) *bytecode.Dict {
+	wired := &bytecode.Dict{}
+	wired.Set("name", name)
+	wired.Set("graph", graph)
+	wired.Set("target", target)
+	wired.Set("kind", kind)
+	wired.Set("ops", &bytecode.List{Items: operations})
+	wired.Set("source", source)
+	return wired
+}
+
+// kindOfLoop tells kernels that fold dimensions from those that compute element by element.
+func kindOfLoop(text string) string {
+	if strings.Contains(text, " = "+loop.OpReduce.String()+" ") {
+		return "reduction"
+	}
+	return "pointwise"
+}
+
+// libraryCalls lists the operators that a plan calls, in order.
+func libraryCalls(plan bytecode.Object) []string {
+	var calls []string
+	for _, item := range trace.Items(trace.Field(plan, "steps")) {
+		if step, ok := item.(bytecode.Tuple); ok && len(step) > 2 && step[0] == "aten" {
+			calls = append(calls, fmt.Sprintf("aten.%v.%v", step[1], step[2]))
+		}
+	}
+	return calls
 }
