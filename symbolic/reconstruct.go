@@ -525,8 +525,8 @@ func (cg *generator) buildInstance(v *Instance) error {
 func (cg *generator) buildIterator(v *sequenceIterator) error {
 	position := integer(int64(v.next_))
 	switch {
-	case v.done:
-		return cg.helper("make_iterator", &Tuple{}, integer(0))
+	case v.list != nil && v.done:
+		return cg.helper("make_iterator", newList(nil), integer(0))
 	case v.list != nil:
 		return cg.helper("make_iterator", v.list, position)
 	case v.origin != nil:

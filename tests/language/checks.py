@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import fusee
 from outcome import is_subsequence, run
 from variants import Program, compiled
+
+import fusee
 
 
 def check(program: Program, place: tuple[int, int, int, int] | None = None) -> None:
@@ -18,7 +19,8 @@ def check(program: Program, place: tuple[int, int, int, int] | None = None) -> N
         compare(
             run(plain[program.name], arguments, plain, program.filename),
             run(function, arguments, ours, program.filename),
-            f"{program.name}{arguments!r}" + (f" with a break at line {place[0]}, columns {place[1]} to {place[3]}" if place else ""),
+            f"{program.name}{arguments!r}"
+            + (f" with a break at line {place[0]}, columns {place[1]} to {place[3]}" if place else ""),
         )
 
 

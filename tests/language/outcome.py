@@ -102,7 +102,7 @@ def lines(error: BaseException, filename: str) -> list[tuple[str, int | None]]:
 
 
 def run(function: Callable[..., Any], arguments: Sequence[Any], namespace: Mapping[str, Any], filename: str) -> Any:
-    """Call once: (result or exception with arguments and globals afterwards, text printed, traceback lines, warnings)."""
+    """Call once: outcome with arguments and globals afterwards, text printed, traceback lines, our warnings."""
     given = copy.deepcopy(tuple(arguments))
     printed = io.StringIO()
     passed: list[tuple[str, int | None]] = []

@@ -1,4 +1,4 @@
-"""Records what CPython's operators give on constants, for the Go test of constant folding (symbolic/testdata/folds.marshal).
+"""Records what CPython's operators give on constants, for the Go test of constant folding.
 
 Usage: python tests/language/record_folds.py symbolic/testdata/folds.marshal
 """
@@ -11,7 +11,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-INTS = [0, 1, -1, 2, -3, 7, 255, 256, 257, 2**31, -(2**53), 2**53 + 1, 2**62, 2**63 - 1, -(2**63), 2**63, -(2**70), 10**30]
+INTS = [
+    0,
+    1,
+    -1,
+    2,
+    -3,
+    7,
+    255,
+    256,
+    257,
+    2**31,
+    -(2**53),
+    2**53 + 1,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    2**63,
+    -(2**70),
+    10**30,
+]
 FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 1e308, 5e-324, 2.0**53, float("inf"), float("-inf"), float("nan")]
 OTHERS = [True, False, None, "", "a", "ab", "é", "\U0001f600", b"", b"a", 1j, ...]
 BINARY = "add sub mul floordiv mod truediv lt le eq ne gt ge".split()
@@ -38,7 +57,8 @@ def rows() -> list[tuple[Any, ...]]:
 
 def repeats(name: str, a: Any, b: Any) -> bool:
     """Whether an operation would make a text of many gigabytes."""
-    return name == "mul" and any(isinstance(x, str | bytes) and isinstance(y, int) and y > 300 for x, y in ((a, b), (b, a)))
+    pairs = ((a, b), (b, a))
+    return name == "mul" and any(isinstance(x, str | bytes) and isinstance(y, int) and y > 300 for x, y in pairs)
 
 
 if __name__ == "__main__":

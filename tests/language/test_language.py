@@ -11,7 +11,7 @@ from variants import corpus
 
 NAMES = list(corpus())
 # How many places of each program get a break; all of them where FUSEE_TEST_ALL_BREAKS is set.
-SAMPLE = 4
+SAMPLE = 2
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -79,7 +79,6 @@ def can_wrap(node: ast.AST) -> bool:
 
 def expressions(node: ast.AST) -> Iterator[ast.expr]:
     """The expressions that are computed when a function runs; patterns, annotations and parts of texts are not."""
-    skipped: tuple[Any, ...] = ()
     match node:
         case ast.FunctionDef():
             parts: list[ast.AST] = list(node.body)
@@ -96,8 +95,7 @@ def expressions(node: ast.AST) -> Iterator[ast.expr]:
     if can_wrap(node) and not is_docstring(node):
         yield node  # type: ignore[misc]
     for part in parts:
-        if part not in skipped:
-            yield from expressions(part)
+        yield from expressions(part)
 
 
 def is_docstring(node: ast.AST) -> bool:
@@ -131,10 +129,15 @@ def reached(start: ast.stmt, table: dict[str, ast.stmt]) -> set[str]:
 def calls_of(function: ast.FunctionDef, space: dict[str, Any]) -> tuple[list[tuple[Any, ...]], bool] | None:
     """The arguments in ``@calls(...)`` and whether variants are made; None for helper functions."""
     for decorator in function.decorator_list:
-        if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "calls":
+        if isinstance(decorator, ast.Call) and is_calls(decorator):
             sets = [eval(compile(ast.Expression(item), "calls", "eval"), space) for item in decorator.args]
             return sets, not any(word.arg == "whole" for word in decorator.keywords)
     return None
+
+
+def is_calls(decorator: ast.expr) -> bool:
+    """Whether a decorator is ``@calls(...)``."""
+    return isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "calls"
 
 
 def programs(path: Path) -> Iterator[Program]:
@@ -152,12 +155,13 @@ def parsed(text: str, filename: str) -> Iterator[Program]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and (found := calls_of(node, space)) is not None:
             bare = copied(node)
-            bare.decorator_list = [item for item in node.decorator_list if getattr(getattr(item, "func", None), "id", "") != "calls"]
+            bare.decorator_list = [item for item in node.decorator_list if not is_calls(item)]
             needed = reached(bare, table) - {node.name}
             others = [part for part in tree.body if part not in imports and set(defined(part)) & needed]
             kept = [part for part in imports if "calls" not in {name.name for name in part.names}]
             definitions = [*kept, *others, bare]
-            places = {span(item): None for part in [*others, bare] if not isinstance(part, ast.Assign) for item in expressions(part)}
+            bodies = [part for part in [*others, bare] if not isinstance(part, ast.Assign)]
+            places = dict.fromkeys(span(item) for part in bodies for item in expressions(part))
             yield Program(node.name, filename, definitions, *found, list(places))
 
 

@@ -563,7 +563,16 @@ def dataclass_instances(name):
     i = Item(name)
     j = Item(name, 2.5, tags=["t"])
     i.tags.append(name)
-    return i, j, i == j, i == Item(name, tags=[name]), repr(j), i.total, dataclasses.asdict(j), dataclasses.replace(j, price=3.0) if False else None
+    return (
+        i,
+        j,
+        i == j,
+        i == Item(name, tags=[name]),
+        repr(j),
+        i.total,
+        dataclasses.asdict(j),
+        dataclasses.replace(j, price=3.0) if False else None,
+    )
 
 
 @calls((1,), (3,))
@@ -589,7 +598,17 @@ def dataclass_with_slots(a):
 @calls((1,), ("g",))
 def enums(v):
     c = Color(v)
-    return c, c.name, c.value, c is Color.RED, Color["GREEN"], c.lower, [m.name for m in Color], Color.RED == Color.RED, len(Color)
+    return (
+        c,
+        c.name,
+        c.value,
+        c is Color.RED,
+        Color["GREEN"],
+        c.lower,
+        [m.name for m in Color],
+        Color.RED == Color.RED,
+        len(Color),
+    )
 
 
 @calls((9,))
@@ -600,7 +619,17 @@ def unknown_enum_value(v):
 @calls((1,), (5,))
 def int_enums(v):
     x = Level(v)
-    return x, x + 1, x < Level.HIGH, x == v, Level.LOW | 2, [10, 20][Level.LOW], isinstance(x, int), {Level.LOW: 1}.get(v), f"{x}"
+    return (
+        x,
+        x + 1,
+        x < Level.HIGH,
+        x == v,
+        Level.LOW | 2,
+        [10, 20][Level.LOW],
+        isinstance(x, int),
+        {Level.LOW: 1}.get(v),
+        f"{x}",
+    )
 
 
 @calls((1,))
@@ -614,7 +643,21 @@ def named_tuples(a, b):
     p = Pair(a, b)
     q = Pair(a)
     left, right = p
-    return p, q, p.left, p[1], left, right, p == (a, b), p._replace(left=0), p._asdict(), Pair._fields, len(p), p + (1,), Pair._make([b, a])
+    return (
+        p,
+        q,
+        p.left,
+        p[1],
+        left,
+        right,
+        p == (a, b),
+        p._replace(left=0),
+        p._asdict(),
+        Pair._fields,
+        len(p),
+        p + (1,),
+        Pair._make([b, a]),
+    )
 
 
 @calls((1,), (2,))
@@ -692,7 +735,17 @@ def bound_method_result(v):
 @calls((3,))
 def special_attributes(v):
     p = Point(v)
-    return p.__class__, p.__dict__, vars(p), Point.__name__, Point.__mro__[0], type(p) is Point, p.__class__.__name__, callable(p), callable(v)
+    return (
+        p.__class__,
+        p.__dict__,
+        vars(p),
+        Point.__name__,
+        Point.__mro__[0],
+        type(p) is Point,
+        p.__class__.__name__,
+        callable(p),
+        callable(v),
+    )
 
 
 @calls((3,), ("s",))
@@ -718,4 +771,11 @@ def local_class(v):
 @calls((3,))
 def repr_and_str(v):
     p = Point(v, "a")
-    return repr(p), str(p), f"{p}", f"{p!r:>20}", "%s %r" % (p, p), "{} {0.x}".format(p) if False else "{0} {0.x}".format(p)
+    return (
+        repr(p),
+        str(p),
+        f"{p}",
+        f"{p!r:>20}",
+        "%s %r" % (p, p),
+        "{} {0.x}".format(p) if False else "{0} {0.x}".format(p),
+    )

@@ -289,7 +289,18 @@ def caught_exception_returned(v):
 def exception_objects(v):
     e = ValueError("a", v)
     f = Custom(v)
-    return e.args, str(e), repr(e), f.args, str(f), e, str(KeyError("k")), isinstance(f, Exception), str(Exception()), e.__cause__
+    return (
+        e.args,
+        str(e),
+        repr(e),
+        f.args,
+        str(f),
+        e,
+        str(KeyError("k")),
+        isinstance(f, Exception),
+        str(Exception()),
+        e.__cause__,
+    )
 
 
 @calls((5,))

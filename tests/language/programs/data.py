@@ -45,7 +45,17 @@ def unorderable(items):
 
 @calls(([5, 3, 9],), ([1],))
 def extremes(items):
-    return min(items), max(items), sum(items), sum(items, 10), min(items, key=lambda v: -v), max([], default=4), any(items), all(items), max(1, 2.5, -1)
+    return (
+        min(items),
+        max(items),
+        sum(items),
+        sum(items, 10),
+        min(items, key=lambda v: -v),
+        max([], default=4),
+        any(items),
+        all(items),
+        max(1, 2.5, -1),
+    )
 
 
 @calls(([],))
@@ -80,7 +90,25 @@ def tuples(a, b):
     x, *rest = t
     *start, last = t
     (p, q), r = (a, b), t
-    return t + (1,), t * 2, t[0], t[1:], len(t), a in t, t.count(a), t.index(b), x, rest, start, last, p, q, r, t == (a, b, a), t < (5,) if a == 1 else 0
+    return (
+        t + (1,),
+        t * 2,
+        t[0],
+        t[1:],
+        len(t),
+        a in t,
+        t.count(a),
+        t.index(b),
+        x,
+        rest,
+        start,
+        last,
+        p,
+        q,
+        r,
+        t == (a, b, a),
+        t < (5,) if a == 1 else 0,
+    )
 
 
 @calls(([1, 2, 3],), ([1],))
@@ -115,7 +143,23 @@ def dict_methods(key, value):
     d |= {"r": 2}
     copied = d.copy()
     last = copied.popitem()
-    return got, popped, merged, d, list(d), list(d.values()), list(d.items()), len(d), key in d, last, copied, dict(a=1, **{"b": 2}), dict([(1, 2)]), dict.fromkeys("ab", 0), list(reversed(d))
+    return (
+        got,
+        popped,
+        merged,
+        d,
+        list(d),
+        list(d.values()),
+        list(d.items()),
+        len(d),
+        key in d,
+        last,
+        copied,
+        dict(a=1, **{"b": 2}),
+        dict([(1, 2)]),
+        dict.fromkeys("ab", 0),
+        list(reversed(d)),
+    )
 
 
 @calls(("zz",), (7,))
@@ -137,7 +181,17 @@ def unhashable_in_set(key):
 def dict_views(d):
     keys, values, items = d.keys(), d.values(), d.items()
     d["new"] = 3
-    return list(keys), list(values), list(items), len(keys), "a" in keys, ("a", 1) in items, keys & {"a", "q"}, sorted(keys | {"q"}), keys
+    return (
+        list(keys),
+        list(values),
+        list(items),
+        len(keys),
+        "a" in keys,
+        ("a", 1) in items,
+        keys & {"a", "q"},
+        sorted(keys | {"q"}),
+        keys,
+    )
 
 
 @calls(({"a": 1, "b": 2},))
@@ -225,13 +279,37 @@ def counters(text):
 @calls((2, 10), (5, 0))
 def ranges(a, b):
     r = range(a, b, 2)
-    return r, list(r), len(r), r[-1:], a in r, r == range(a, b, 2), list(range(b, a, -1)), r.start, r.stop, r.step, list(reversed(r)), bool(range(0)), sum(range(a))
+    return (
+        r,
+        list(r),
+        len(r),
+        r[-1:],
+        a in r,
+        r == range(a, b, 2),
+        list(range(b, a, -1)),
+        r.start,
+        r.stop,
+        r.step,
+        list(reversed(r)),
+        bool(range(0)),
+        sum(range(a)),
+    )
 
 
 @calls((1, 3), (None, -1))
 def slices(a, b):
     s = slice(a, b)
-    return s, s.start, s.stop, s.step, [0, 1, 2, 3, 4][s], "abcdef"[s], (0, 1, 2, 3)[s], s.indices(4), slice(2) == slice(None, 2, None)
+    return (
+        s,
+        s.start,
+        s.stop,
+        s.step,
+        [0, 1, 2, 3, 4][s],
+        "abcdef"[s],
+        (0, 1, 2, 3)[s],
+        s.indices(4),
+        slice(2) == slice(None, 2, None),
+    )
 
 
 @calls(("hello world", "o"), ("", "x"))
@@ -269,22 +347,108 @@ def text_plus_int(s):
 
 @calls((b"abc",), (b"",))
 def byte_strings(b):
-    return b + b"d", b[:1], list(b), b.decode(), b.hex(), b * 2, len(b), b"a" in b, b == b"abc", b.upper(), bytes([1, 2]), bytes(3), bytearray(b), b.split(b"b")
+    return (
+        b + b"d",
+        b[:1],
+        list(b),
+        b.decode(),
+        b.hex(),
+        b * 2,
+        len(b),
+        b"a" in b,
+        b == b"abc",
+        b.upper(),
+        bytes([1, 2]),
+        bytes(3),
+        bytearray(b),
+        b.split(b"b"),
+    )
 
 
 @calls((2**70, 3), (-(2**65), 7), (10**40, -3))
 def big_ints(a, b):
-    return a + b, a - b, a * b, a // b, a % b, -a, a == a + 0, a > b, a & 255, a | b, a >> 5, b << 80, a ^ b, divmod(a, b), abs(a), str(a), hash(a), float(a), a / b, pow(b, 50), a.bit_length(), int(str(a)), ~a, {a: 1}[a]
+    return (
+        a + b,
+        a - b,
+        a * b,
+        a // b,
+        a % b,
+        -a,
+        a == a + 0,
+        a > b,
+        a & 255,
+        a | b,
+        a >> 5,
+        b << 80,
+        a ^ b,
+        divmod(a, b),
+        abs(a),
+        str(a),
+        hash(a),
+        float(a),
+        a / b,
+        pow(b, 50),
+        a.bit_length(),
+        int(str(a)),
+        ~a,
+        {a: 1}[a],
+    )
 
 
 @calls((7, 2), (-7, 2), (7, -2), (0, 5))
 def int_arithmetic(a, b):
-    return a + b, a - b, a * b, a / b, a // b, a % b, a**b, divmod(a, b), -a, +a, ~a, a & b, a | b, a ^ b, a << 2, a >> 1, abs(a), round(a, -1), a == b, a < b, pow(a, 3, 5), bool(a), a.bit_length(), (a).real, a.__add__(b), hash(a)
+    return (
+        a + b,
+        a - b,
+        a * b,
+        a / b,
+        a // b,
+        a % b,
+        a**b,
+        divmod(a, b),
+        -a,
+        +a,
+        ~a,
+        a & b,
+        a | b,
+        a ^ b,
+        a << 2,
+        a >> 1,
+        abs(a),
+        round(a, -1),
+        a == b,
+        a < b,
+        pow(a, 3, 5),
+        bool(a),
+        a.bit_length(),
+        (a).real,
+        a.__add__(b),
+        hash(a),
+    )
 
 
 @calls((7.5, 2.0), (-7.5, 2.0), (0.0, -1.0), (float("nan"), 1.0), (float("inf"), -0.0), (1e308, 10.0))
 def float_arithmetic(a, b):
-    results = [a + b, a - b, a * b, -a, a == b, a < b, a <= b, a != a, abs(a), bool(a), a is a, hash(b), a.is_integer(), repr(a), str(b), min(a, b), max(a, b), sorted([a, b])]
+    results = [
+        a + b,
+        a - b,
+        a * b,
+        -a,
+        a == b,
+        a < b,
+        a <= b,
+        a != a,
+        abs(a),
+        bool(a),
+        a is a,
+        hash(b),
+        a.is_integer(),
+        repr(a),
+        str(b),
+        min(a, b),
+        max(a, b),
+        sorted([a, b]),
+    ]
     if b:
         results += [a / b, a // b, a % b, divmod(a, b)]
     return results
@@ -302,7 +466,25 @@ def remainder_by_zero(a, b):
 
 @calls((True, False), (True, 2))
 def booleans(a, b):
-    return a + b, a & b, a | b, a ^ True, a and b, not a, a == 1, int(a), str(a), a * 3, -a, [10, 20][a], isinstance(a, int), sum([a, b, a]), {True: "x"}.get(1), a < b, ~a
+    return (
+        a + b,
+        a & b,
+        a | b,
+        a ^ True,
+        a and b,
+        not a,
+        a == 1,
+        int(a),
+        str(a),
+        a * 3,
+        -a,
+        [10, 20][a],
+        isinstance(a, int),
+        sum([a, b, a]),
+        {True: "x"}.get(1),
+        a < b,
+        ~a,
+    )
 
 
 @calls((1 + 2j, 2), (0j, 1.5))
@@ -312,7 +494,27 @@ def complex_numbers(a, b):
 
 @calls(("12", "3.5"), ("-7", "1e3"))
 def conversions(a, b):
-    return int(a), float(b), int(float(b)), str(int(a)), bool(a), int("ff", 16), chr(97), ord("a"), hex(255), bin(5), oct(8), list(a), tuple(a), float("inf"), round(2.5), round(3.14159, 2), complex("1j"), int(True), abs(-3)
+    return (
+        int(a),
+        float(b),
+        int(float(b)),
+        str(int(a)),
+        bool(a),
+        int("ff", 16),
+        chr(97),
+        ord("a"),
+        hex(255),
+        bin(5),
+        oct(8),
+        list(a),
+        tuple(a),
+        float("inf"),
+        round(2.5),
+        round(3.14159, 2),
+        complex("1j"),
+        int(True),
+        abs(-3),
+    )
 
 
 @calls(("x",), ("1.5",))
@@ -322,12 +524,35 @@ def conversion_error(a):
 
 @calls((4,), (0,))
 def comprehensions(n):
-    return [i * i for i in range(n) if i % 2], {i: str(i) for i in range(n)}, {i % 3 for i in range(n)}, tuple(i for i in range(n)), [(i, j) for i in range(n) for j in range(i)], [[j for j in range(i)] for i in range(n)], sum(i for i in range(n)), [x for x in [n] if (y := x) or y == 0]
+    return (
+        [i * i for i in range(n) if i % 2],
+        {i: str(i) for i in range(n)},
+        {i % 3 for i in range(n)},
+        tuple(i for i in range(n)),
+        [(i, j) for i in range(n) for j in range(i)],
+        [[j for j in range(i)] for i in range(n)],
+        sum(i for i in range(n)),
+        [x for x in [n] if (y := x) or y == 0],
+    )
 
 
 @calls(([1, 2, 3], "abc"), ([], ""))
 def iteration_tools(items, text):
-    return list(enumerate(items)), list(enumerate(text, 5)), list(zip(items, text)), list(map(str, items)), list(map(lambda a, b: (a, b), items, text)), list(filter(None, [0, *items])), list(filter(lambda v: v > 1, items)), list(reversed(items)), dict(zip(text, items)), [*items, *text], {**{"a": 1}, "b": 2}, next(iter(items), None), list(iter(text))
+    return (
+        list(enumerate(items)),
+        list(enumerate(text, 5)),
+        list(zip(items, text)),
+        list(map(str, items)),
+        list(map(lambda a, b: (a, b), items, text)),
+        list(filter(None, [0, *items])),
+        list(filter(lambda v: v > 1, items)),
+        list(reversed(items)),
+        dict(zip(text, items)),
+        [*items, *text],
+        {**{"a": 1}, "b": 2},
+        next(iter(items), None),
+        list(iter(text)),
+    )
 
 
 @calls(([1, 2], [3]))
@@ -349,12 +574,45 @@ def itertools_functions(items):
 @calls(([3, 1, 2],), ([5],))
 def operator_functions(items):
     pairs = [(1, "b"), (0, "c")]
-    return operator.add(1, 2), operator.itemgetter(0)(items), sorted(pairs, key=operator.itemgetter(1)), operator.attrgetter("real")(3), operator.methodcaller("upper")("a"), functools.reduce(operator.mul, items, 1), functools.reduce(lambda a, b: a - b, items), operator.contains(items, 3), operator.not_(items), operator.itemgetter(0, -1)(items)
+    return (
+        operator.add(1, 2),
+        operator.itemgetter(0)(items),
+        sorted(pairs, key=operator.itemgetter(1)),
+        operator.attrgetter("real")(3),
+        operator.methodcaller("upper")("a"),
+        functools.reduce(operator.mul, items, 1),
+        functools.reduce(lambda a, b: a - b, items),
+        operator.contains(items, 3),
+        operator.not_(items),
+        operator.itemgetter(0, -1)(items),
+    )
 
 
 @calls((2.0,), (0.5,), (10,))
 def math_functions(x):
-    return math.sqrt(x), math.floor(x), math.ceil(x), math.exp(x), math.log(x), math.log2(x), math.pi, math.sin(x), math.pow(x, 2), math.gcd(12, 18), math.factorial(5), math.isclose(x, x + 1e-12), math.hypot(3, 4), math.prod([1, 2, 3]), math.inf > x, math.isnan(math.nan), math.trunc(-x), math.copysign(1, -x), math.fsum([x, x]), math.comb(5, 2), math.isqrt(17)
+    return (
+        math.sqrt(x),
+        math.floor(x),
+        math.ceil(x),
+        math.exp(x),
+        math.log(x),
+        math.log2(x),
+        math.pi,
+        math.sin(x),
+        math.pow(x, 2),
+        math.gcd(12, 18),
+        math.factorial(5),
+        math.isclose(x, x + 1e-12),
+        math.hypot(3, 4),
+        math.prod([1, 2, 3]),
+        math.inf > x,
+        math.isnan(math.nan),
+        math.trunc(-x),
+        math.copysign(1, -x),
+        math.fsum([x, x]),
+        math.comb(5, 2),
+        math.isqrt(17),
+    )
 
 
 @calls((-1.0,))
@@ -398,12 +656,41 @@ def self_reference(items):
 
 @calls((1, "a"), (None, 2.5))
 def identity_and_equality(a, b):
-    return a is b, a == b, a is a, a is None, b is not None, 1 == 1.0, 1 == True, "a" == "a", (1, 2) == (1.0, 2), [1] == (1,), {1: 2} == {1.0: 2}, None == 0, "a" != b"a", ... is Ellipsis, NotImplemented is NotImplemented  # noqa: E711, E712
+    return (
+        a is b,
+        a == b,
+        a is a,
+        a is None,
+        b is not None,
+        1 == 1.0,
+        1 == True,
+        "a" == "a",
+        (1, 2) == (1.0, 2),
+        [1] == (1,),
+        {1: 2} == {1.0: 2},
+        None == 0,
+        "a" != b"a",
+        ... is Ellipsis,
+        NotImplemented is NotImplemented,
+    )  # noqa: E711, E712
 
 
 @calls((1, [2]), ("k", {}))
 def membership(a, b):
-    return a in [1, 2], a in (a,), a in {a: b}, b in [b], a not in [], "a" in "cat", 1 in {1.0}, None in [None], float("nan") in [float("nan")], b in ([],), 3 in range(5), 2.0 in range(5)
+    return (
+        a in [1, 2],
+        a in (a,),
+        a in {a: b},
+        b in [b],
+        a not in [],
+        "a" in "cat",
+        1 in {1.0},
+        None in [None],
+        float("nan") in [float("nan")],
+        b in ([],),
+        3 in range(5),
+        2.0 in range(5),
+    )
 
 
 @calls((3,), ("s",))

@@ -176,7 +176,14 @@ def stop_iteration_in_generator(n):
 def generator_expressions(n):
     squares = (i * i for i in range(n))
     first = next(squares, None)
-    return first, list(squares), sum(i for i in range(n) if i % 2), max((i for i in range(n)), default=-1), any(i > 1 for i in range(n)), ",".join(str(i) for i in range(n))
+    return (
+        first,
+        list(squares),
+        sum(i for i in range(n) if i % 2),
+        max((i for i in range(n)), default=-1),
+        any(i > 1 for i in range(n)),
+        ",".join(str(i) for i in range(n)),
+    )
 
 
 @calls((3,))
@@ -205,7 +212,14 @@ def recursive_generator(tree):
 @calls((3,), (0,))
 def iterator_class(n):
     c = Countdown(n)
-    return [v for v in c], list(c), next(Countdown(2)), sum(Countdown(n)), list(zip(Countdown(n), "ab")), 1 in Countdown(n)
+    return (
+        [v for v in c],
+        list(c),
+        next(Countdown(2)),
+        sum(Countdown(n)),
+        list(zip(Countdown(n), "ab")),
+        1 in Countdown(n),
+    )
 
 
 @calls((1,))

@@ -116,7 +116,9 @@ def python_numbers(x):
     return x * v, float(x), int(x), v > 1, f"{v:.1f}", [v] * 2
 
 
-@calls((torch.ones(3), 4),)
+@calls(
+    (torch.ones(3), 4),
+)
 def comprehension_of_tensors(x, n):
     rows = [x * i for i in range(n)]
     return torch.stack(rows), {i: r for i, r in enumerate(rows)}, sum(rows), max(range(n), key=lambda i: i % 3)
