@@ -96,10 +96,7 @@ func (e *emitter) innermost(stage *loop.Stage, size string) {
 func (e *emitter) sweepReductions(stage *loop.Stage, size string) {
 	before := e.sums
 	e.sums = slices.Clone(e.sums)
-	blocks := []int{e.native, 1}
-	if len(before) > 0 {
-		blocks = []int{4 * e.native, e.native, 1} // independent chains hide the latency of combining
-	}
+	blocks := e.blocks(stage, len(before) > 0)
 	for index := range e.sums {
 		e.sums[index] = newAccumulator(before[index].result, e.kernel.Instruction(before[index].result), before[index].typ, blocks[0])
 	}
@@ -116,6 +113,28 @@ func (e *emitter) sweepReductions(stage *loop.Stage, size string) {
 		e.enter(position, stage)
 		e.body(stage)
 		return e.parts()
+	})
+}
+
+// blocks chooses the numbers of lanes that a stage sweeps its last dimension with. Several registers at a time hide the latency of combining and of long
+// formulas; each number of lanes costs compile time.
+func (e *emitter) blocks(stage *loop.Stage, reduces bool) []int {
+	size, static := stage.Inner[len(stage.Inner)-1].Static()
+	short := static && size < int64(4*e.native)
+	switch {
+	case short:
+		return []int{e.native, 1}
+	case callsMath(stage) || !reduces:
+		return []int{2 * e.native, 1}
+	}
+	return []int{4 * e.native, e.native, 1}
+}
+
+// callsMath reports whether a stage computes a function that takes many instructions.
+func callsMath(stage *loop.Stage) bool {
+	return slices.ContainsFunc(stage.Body, func(in loop.Instruction) bool {
+		_, ok := mathFunctions[in.Op]
+		return ok
 	})
 }
 

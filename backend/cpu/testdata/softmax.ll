@@ -6,7 +6,7 @@ entry:
   %v4 = load ptr, ptr %v3
   br label %loop5.head
 loop5.head:
-  %v6 = phi i64 [ %begin, %entry ], [ %v6.next, %loop228.exit ]
+  %v6 = phi i64 [ %begin, %entry ], [ %v6.next, %loop191.exit ]
   %v6.more = icmp slt i64 %v6, %end
   br i1 %v6.more, label %loop5.body, label %loop5.exit
 loop5.body:
@@ -104,225 +104,180 @@ loop69.body:
 loop69.exit:
   %v78 = fmul float %v71, 0x3FF0000000000000
   %v79 = sub i64 33, 0
-  %v80 = and i64 %v79, -32
+  %v80 = and i64 %v79, -16
   %v81 = add i64 0, %v80
   br label %loop82.head
 loop82.head:
   %v83 = phi i64 [ 0, %loop69.exit ], [ %v83.next, %loop82.body ]
-  %v84 = phi <32 x double> [ splat (double 0x0000000000000000), %loop69.exit ], [ %v112, %loop82.body ]
+  %v84 = phi <16 x double> [ splat (double 0x0000000000000000), %loop69.exit ], [ %v112, %loop82.body ]
   %v83.more = icmp slt i64 %v83, %v81
   br i1 %v83.more, label %loop82.body, label %loop82.exit
 loop82.body:
   %v85 = getelementptr float, ptr %v8, i64 %v83
-  %v86 = load <32 x float>, ptr %v85, align 4
-  %v87 = insertelement <32 x float> poison, float %v78, i32 0
-  %v88 = shufflevector <32 x float> %v87, <32 x float> poison, <32 x i32> zeroinitializer
-  %v89 = fsub <32 x float> %v86, %v88
-  %v90 = fpext <32 x float> %v89 to <32 x double>
-  %v91 = fcmp olt <32 x double> splat (double 0x4056800000000000), %v90
-  %v92 = select <32 x i1> %v91, <32 x double> splat (double 0x4056800000000000), <32 x double> %v90
-  %v93 = fcmp olt <32 x double> %v92, splat (double 0xC05B800000000000)
-  %v94 = select <32 x i1> %v93, <32 x double> splat (double 0xC05B800000000000), <32 x double> %v92
-  %v95 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v94, <32 x double> splat (double 0x3FF71547652B82FE), <32 x double> splat (double 0x4338000000000000))
-  %v96 = fsub <32 x double> %v95, splat (double 0x4338000000000000)
-  %v97 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v96, <32 x double> splat (double 0xBFE62E42FEFA39EF), <32 x double> %v94)
-  %v98 = bitcast <32 x double> %v95 to <32 x i64>
-  %v99 = shl <32 x i64> %v98, splat (i64 52)
-  %v100 = call <32 x double> @llvm.fma.v32f64(<32 x double> splat (double 0x3F2A15179D80AE96), <32 x double> %v97, <32 x double> splat (double 0x3F56D7543E4127B8))
-  %v101 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v100, <32 x double> %v97, <32 x double> splat (double 0x3F81110C632A3088))
-  %v102 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v101, <32 x double> %v97, <32 x double> splat (double 0x3FA5554ACCFDB593))
-  %v103 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v102, <32 x double> %v97, <32 x double> splat (double 0x3FC55555567532AD))
-  %v104 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v103, <32 x double> %v97, <32 x double> splat (double 0x3FE000000287F871))
-  %v105 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v104, <32 x double> %v97, <32 x double> splat (double 0x3FF0000000000000))
-  %v106 = call <32 x double> @llvm.fma.v32f64(<32 x double> %v97, <32 x double> %v105, <32 x double> splat (double 0x3FF0000000000000))
-  %v107 = bitcast <32 x double> %v106 to <32 x i64>
-  %v108 = add <32 x i64> %v107, %v99
-  %v109 = bitcast <32 x i64> %v108 to <32 x double>
-  %v110 = fptrunc <32 x double> %v109 to <32 x float>
-  %v111 = fpext <32 x float> %v110 to <32 x double>
-  %v112 = fadd <32 x double> %v84, %v111
-  %v83.next = add i64 %v83, 32
+  %v86 = load <16 x float>, ptr %v85, align 4
+  %v87 = insertelement <16 x float> poison, float %v78, i32 0
+  %v88 = shufflevector <16 x float> %v87, <16 x float> poison, <16 x i32> zeroinitializer
+  %v89 = fsub <16 x float> %v86, %v88
+  %v90 = fpext <16 x float> %v89 to <16 x double>
+  %v91 = fcmp olt <16 x double> splat (double 0x4056800000000000), %v90
+  %v92 = select <16 x i1> %v91, <16 x double> splat (double 0x4056800000000000), <16 x double> %v90
+  %v93 = fcmp olt <16 x double> %v92, splat (double 0xC05B800000000000)
+  %v94 = select <16 x i1> %v93, <16 x double> splat (double 0xC05B800000000000), <16 x double> %v92
+  %v95 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v94, <16 x double> splat (double 0x3FF71547652B82FE), <16 x double> splat (double 0x4338000000000000))
+  %v96 = fsub <16 x double> %v95, splat (double 0x4338000000000000)
+  %v97 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v96, <16 x double> splat (double 0xBFE62E42FEFA39EF), <16 x double> %v94)
+  %v98 = bitcast <16 x double> %v95 to <16 x i64>
+  %v99 = shl <16 x i64> %v98, splat (i64 52)
+  %v100 = call <16 x double> @llvm.fma.v16f64(<16 x double> splat (double 0x3F2A15179D80AE96), <16 x double> %v97, <16 x double> splat (double 0x3F56D7543E4127B8))
+  %v101 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v100, <16 x double> %v97, <16 x double> splat (double 0x3F81110C632A3088))
+  %v102 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v101, <16 x double> %v97, <16 x double> splat (double 0x3FA5554ACCFDB593))
+  %v103 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v102, <16 x double> %v97, <16 x double> splat (double 0x3FC55555567532AD))
+  %v104 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v103, <16 x double> %v97, <16 x double> splat (double 0x3FE000000287F871))
+  %v105 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v104, <16 x double> %v97, <16 x double> splat (double 0x3FF0000000000000))
+  %v106 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v97, <16 x double> %v105, <16 x double> splat (double 0x3FF0000000000000))
+  %v107 = bitcast <16 x double> %v106 to <16 x i64>
+  %v108 = add <16 x i64> %v107, %v99
+  %v109 = bitcast <16 x i64> %v108 to <16 x double>
+  %v110 = fptrunc <16 x double> %v109 to <16 x float>
+  %v111 = fpext <16 x float> %v110 to <16 x double>
+  %v112 = fadd <16 x double> %v84, %v111
+  %v83.next = add i64 %v83, 16
   br label %loop82.head
 loop82.exit:
-  %v113 = sub i64 33, %v81
-  %v114 = and i64 %v113, -8
-  %v115 = add i64 %v81, %v114
-  %v116 = shufflevector <32 x double> %v84, <32 x double> poison, <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v117 = shufflevector <32 x double> %v84, <32 x double> poison, <16 x i32> <i32 16, i32 17, i32 18, i32 19, i32 20, i32 21, i32 22, i32 23, i32 24, i32 25, i32 26, i32 27, i32 28, i32 29, i32 30, i32 31>
-  %v118 = fadd <16 x double> %v116, %v117
-  %v119 = shufflevector <16 x double> %v118, <16 x double> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v120 = shufflevector <16 x double> %v118, <16 x double> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v121 = fadd <8 x double> %v119, %v120
-  br label %loop122.head
-loop122.head:
-  %v123 = phi i64 [ %v81, %loop82.exit ], [ %v123.next, %loop122.body ]
-  %v124 = phi <8 x double> [ %v121, %loop82.exit ], [ %v152, %loop122.body ]
-  %v123.more = icmp slt i64 %v123, %v115
-  br i1 %v123.more, label %loop122.body, label %loop122.exit
-loop122.body:
-  %v125 = getelementptr float, ptr %v8, i64 %v123
-  %v126 = load <8 x float>, ptr %v125, align 4
-  %v127 = insertelement <8 x float> poison, float %v78, i32 0
-  %v128 = shufflevector <8 x float> %v127, <8 x float> poison, <8 x i32> zeroinitializer
-  %v129 = fsub <8 x float> %v126, %v128
-  %v130 = fpext <8 x float> %v129 to <8 x double>
-  %v131 = fcmp olt <8 x double> splat (double 0x4056800000000000), %v130
-  %v132 = select <8 x i1> %v131, <8 x double> splat (double 0x4056800000000000), <8 x double> %v130
-  %v133 = fcmp olt <8 x double> %v132, splat (double 0xC05B800000000000)
-  %v134 = select <8 x i1> %v133, <8 x double> splat (double 0xC05B800000000000), <8 x double> %v132
-  %v135 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v134, <8 x double> splat (double 0x3FF71547652B82FE), <8 x double> splat (double 0x4338000000000000))
-  %v136 = fsub <8 x double> %v135, splat (double 0x4338000000000000)
-  %v137 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v136, <8 x double> splat (double 0xBFE62E42FEFA39EF), <8 x double> %v134)
-  %v138 = bitcast <8 x double> %v135 to <8 x i64>
-  %v139 = shl <8 x i64> %v138, splat (i64 52)
-  %v140 = call <8 x double> @llvm.fma.v8f64(<8 x double> splat (double 0x3F2A15179D80AE96), <8 x double> %v137, <8 x double> splat (double 0x3F56D7543E4127B8))
-  %v141 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v140, <8 x double> %v137, <8 x double> splat (double 0x3F81110C632A3088))
-  %v142 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v141, <8 x double> %v137, <8 x double> splat (double 0x3FA5554ACCFDB593))
-  %v143 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v142, <8 x double> %v137, <8 x double> splat (double 0x3FC55555567532AD))
-  %v144 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v143, <8 x double> %v137, <8 x double> splat (double 0x3FE000000287F871))
-  %v145 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v144, <8 x double> %v137, <8 x double> splat (double 0x3FF0000000000000))
-  %v146 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v137, <8 x double> %v145, <8 x double> splat (double 0x3FF0000000000000))
-  %v147 = bitcast <8 x double> %v146 to <8 x i64>
-  %v148 = add <8 x i64> %v147, %v139
-  %v149 = bitcast <8 x i64> %v148 to <8 x double>
-  %v150 = fptrunc <8 x double> %v149 to <8 x float>
-  %v151 = fpext <8 x float> %v150 to <8 x double>
-  %v152 = fadd <8 x double> %v124, %v151
-  %v123.next = add i64 %v123, 8
-  br label %loop122.head
-loop122.exit:
-  %v153 = shufflevector <8 x double> %v124, <8 x double> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v154 = shufflevector <8 x double> %v124, <8 x double> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v155 = fadd <4 x double> %v153, %v154
-  %v156 = shufflevector <4 x double> %v155, <4 x double> poison, <2 x i32> <i32 0, i32 1>
-  %v157 = shufflevector <4 x double> %v155, <4 x double> poison, <2 x i32> <i32 2, i32 3>
-  %v158 = fadd <2 x double> %v156, %v157
-  %v159 = extractelement <2 x double> %v158, i32 0
-  %v160 = extractelement <2 x double> %v158, i32 1
-  %v161 = fadd double %v159, %v160
-  %v162 = fadd double 0x0000000000000000, %v161
-  br label %loop163.head
-loop163.head:
-  %v164 = phi i64 [ %v115, %loop122.exit ], [ %v164.next, %loop163.body ]
-  %v165 = phi double [ %v162, %loop122.exit ], [ %v191, %loop163.body ]
-  %v164.more = icmp slt i64 %v164, 33
-  br i1 %v164.more, label %loop163.body, label %loop163.exit
-loop163.body:
-  %v166 = getelementptr float, ptr %v8, i64 %v164
-  %v167 = load float, ptr %v166, align 4
-  %v168 = fsub float %v167, %v78
-  %v169 = fpext float %v168 to double
-  %v170 = fcmp olt double 0x4056800000000000, %v169
-  %v171 = select i1 %v170, double 0x4056800000000000, double %v169
-  %v172 = fcmp olt double %v171, 0xC05B800000000000
-  %v173 = select i1 %v172, double 0xC05B800000000000, double %v171
-  %v174 = call double @llvm.fma.f64(double %v173, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %v175 = fsub double %v174, 0x4338000000000000
-  %v176 = call double @llvm.fma.f64(double %v175, double 0xBFE62E42FEFA39EF, double %v173)
-  %v177 = bitcast double %v174 to i64
-  %v178 = shl i64 %v177, 52
-  %v179 = call double @llvm.fma.f64(double 0x3F2A15179D80AE96, double %v176, double 0x3F56D7543E4127B8)
-  %v180 = call double @llvm.fma.f64(double %v179, double %v176, double 0x3F81110C632A3088)
-  %v181 = call double @llvm.fma.f64(double %v180, double %v176, double 0x3FA5554ACCFDB593)
-  %v182 = call double @llvm.fma.f64(double %v181, double %v176, double 0x3FC55555567532AD)
-  %v183 = call double @llvm.fma.f64(double %v182, double %v176, double 0x3FE000000287F871)
-  %v184 = call double @llvm.fma.f64(double %v183, double %v176, double 0x3FF0000000000000)
-  %v185 = call double @llvm.fma.f64(double %v176, double %v184, double 0x3FF0000000000000)
-  %v186 = bitcast double %v185 to i64
-  %v187 = add i64 %v186, %v178
-  %v188 = bitcast i64 %v187 to double
-  %v189 = fptrunc double %v188 to float
-  %v190 = fpext float %v189 to double
-  %v191 = fadd double %v165, %v190
-  %v164.next = add i64 %v164, 1
-  br label %loop163.head
-loop163.exit:
-  %v192 = fptrunc double %v165 to float
-  %v193 = sub i64 33, 0
-  %v194 = and i64 %v193, -8
-  %v195 = add i64 0, %v194
-  br label %loop196.head
-loop196.head:
-  %v197 = phi i64 [ 0, %loop163.exit ], [ %v197.next, %loop196.body ]
-  %v197.more = icmp slt i64 %v197, %v195
-  br i1 %v197.more, label %loop196.body, label %loop196.exit
-loop196.body:
-  %v198 = getelementptr float, ptr %v8, i64 %v197
-  %v199 = getelementptr float, ptr %v10, i64 %v197
-  %v200 = load <8 x float>, ptr %v198, align 4
-  %v201 = insertelement <8 x float> poison, float %v78, i32 0
-  %v202 = shufflevector <8 x float> %v201, <8 x float> poison, <8 x i32> zeroinitializer
-  %v203 = fsub <8 x float> %v200, %v202
-  %v204 = fpext <8 x float> %v203 to <8 x double>
-  %v205 = fcmp olt <8 x double> splat (double 0x4056800000000000), %v204
-  %v206 = select <8 x i1> %v205, <8 x double> splat (double 0x4056800000000000), <8 x double> %v204
-  %v207 = fcmp olt <8 x double> %v206, splat (double 0xC05B800000000000)
-  %v208 = select <8 x i1> %v207, <8 x double> splat (double 0xC05B800000000000), <8 x double> %v206
-  %v209 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v208, <8 x double> splat (double 0x3FF71547652B82FE), <8 x double> splat (double 0x4338000000000000))
-  %v210 = fsub <8 x double> %v209, splat (double 0x4338000000000000)
-  %v211 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v210, <8 x double> splat (double 0xBFE62E42FEFA39EF), <8 x double> %v208)
-  %v212 = bitcast <8 x double> %v209 to <8 x i64>
-  %v213 = shl <8 x i64> %v212, splat (i64 52)
-  %v214 = call <8 x double> @llvm.fma.v8f64(<8 x double> splat (double 0x3F2A15179D80AE96), <8 x double> %v211, <8 x double> splat (double 0x3F56D7543E4127B8))
-  %v215 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v214, <8 x double> %v211, <8 x double> splat (double 0x3F81110C632A3088))
-  %v216 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v215, <8 x double> %v211, <8 x double> splat (double 0x3FA5554ACCFDB593))
-  %v217 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v216, <8 x double> %v211, <8 x double> splat (double 0x3FC55555567532AD))
-  %v218 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v217, <8 x double> %v211, <8 x double> splat (double 0x3FE000000287F871))
-  %v219 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v218, <8 x double> %v211, <8 x double> splat (double 0x3FF0000000000000))
-  %v220 = call <8 x double> @llvm.fma.v8f64(<8 x double> %v211, <8 x double> %v219, <8 x double> splat (double 0x3FF0000000000000))
-  %v221 = bitcast <8 x double> %v220 to <8 x i64>
-  %v222 = add <8 x i64> %v221, %v213
-  %v223 = bitcast <8 x i64> %v222 to <8 x double>
-  %v224 = fptrunc <8 x double> %v223 to <8 x float>
-  %v225 = insertelement <8 x float> poison, float %v192, i32 0
-  %v226 = shufflevector <8 x float> %v225, <8 x float> poison, <8 x i32> zeroinitializer
-  %v227 = fdiv <8 x float> %v224, %v226
-  store <8 x float> %v227, ptr %v199, align 4
-  %v197.next = add i64 %v197, 8
-  br label %loop196.head
-loop196.exit:
-  br label %loop228.head
-loop228.head:
-  %v229 = phi i64 [ %v195, %loop196.exit ], [ %v229.next, %loop228.body ]
-  %v229.more = icmp slt i64 %v229, 33
-  br i1 %v229.more, label %loop228.body, label %loop228.exit
-loop228.body:
-  %v230 = getelementptr float, ptr %v8, i64 %v229
-  %v231 = getelementptr float, ptr %v10, i64 %v229
-  %v232 = load float, ptr %v230, align 4
-  %v233 = fsub float %v232, %v78
-  %v234 = fpext float %v233 to double
-  %v235 = fcmp olt double 0x4056800000000000, %v234
-  %v236 = select i1 %v235, double 0x4056800000000000, double %v234
-  %v237 = fcmp olt double %v236, 0xC05B800000000000
-  %v238 = select i1 %v237, double 0xC05B800000000000, double %v236
-  %v239 = call double @llvm.fma.f64(double %v238, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %v240 = fsub double %v239, 0x4338000000000000
-  %v241 = call double @llvm.fma.f64(double %v240, double 0xBFE62E42FEFA39EF, double %v238)
-  %v242 = bitcast double %v239 to i64
-  %v243 = shl i64 %v242, 52
-  %v244 = call double @llvm.fma.f64(double 0x3F2A15179D80AE96, double %v241, double 0x3F56D7543E4127B8)
-  %v245 = call double @llvm.fma.f64(double %v244, double %v241, double 0x3F81110C632A3088)
-  %v246 = call double @llvm.fma.f64(double %v245, double %v241, double 0x3FA5554ACCFDB593)
-  %v247 = call double @llvm.fma.f64(double %v246, double %v241, double 0x3FC55555567532AD)
-  %v248 = call double @llvm.fma.f64(double %v247, double %v241, double 0x3FE000000287F871)
-  %v249 = call double @llvm.fma.f64(double %v248, double %v241, double 0x3FF0000000000000)
-  %v250 = call double @llvm.fma.f64(double %v241, double %v249, double 0x3FF0000000000000)
-  %v251 = bitcast double %v250 to i64
-  %v252 = add i64 %v251, %v243
-  %v253 = bitcast i64 %v252 to double
-  %v254 = fptrunc double %v253 to float
-  %v255 = fdiv float %v254, %v192
-  store float %v255, ptr %v231, align 4
-  %v229.next = add i64 %v229, 1
-  br label %loop228.head
-loop228.exit:
+  %v113 = shufflevector <16 x double> %v84, <16 x double> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v114 = shufflevector <16 x double> %v84, <16 x double> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v115 = fadd <8 x double> %v113, %v114
+  %v116 = shufflevector <8 x double> %v115, <8 x double> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v117 = shufflevector <8 x double> %v115, <8 x double> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v118 = fadd <4 x double> %v116, %v117
+  %v119 = shufflevector <4 x double> %v118, <4 x double> poison, <2 x i32> <i32 0, i32 1>
+  %v120 = shufflevector <4 x double> %v118, <4 x double> poison, <2 x i32> <i32 2, i32 3>
+  %v121 = fadd <2 x double> %v119, %v120
+  %v122 = extractelement <2 x double> %v121, i32 0
+  %v123 = extractelement <2 x double> %v121, i32 1
+  %v124 = fadd double %v122, %v123
+  %v125 = fadd double 0x0000000000000000, %v124
+  br label %loop126.head
+loop126.head:
+  %v127 = phi i64 [ %v81, %loop82.exit ], [ %v127.next, %loop126.body ]
+  %v128 = phi double [ %v125, %loop82.exit ], [ %v154, %loop126.body ]
+  %v127.more = icmp slt i64 %v127, 33
+  br i1 %v127.more, label %loop126.body, label %loop126.exit
+loop126.body:
+  %v129 = getelementptr float, ptr %v8, i64 %v127
+  %v130 = load float, ptr %v129, align 4
+  %v131 = fsub float %v130, %v78
+  %v132 = fpext float %v131 to double
+  %v133 = fcmp olt double 0x4056800000000000, %v132
+  %v134 = select i1 %v133, double 0x4056800000000000, double %v132
+  %v135 = fcmp olt double %v134, 0xC05B800000000000
+  %v136 = select i1 %v135, double 0xC05B800000000000, double %v134
+  %v137 = call double @llvm.fma.f64(double %v136, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %v138 = fsub double %v137, 0x4338000000000000
+  %v139 = call double @llvm.fma.f64(double %v138, double 0xBFE62E42FEFA39EF, double %v136)
+  %v140 = bitcast double %v137 to i64
+  %v141 = shl i64 %v140, 52
+  %v142 = call double @llvm.fma.f64(double 0x3F2A15179D80AE96, double %v139, double 0x3F56D7543E4127B8)
+  %v143 = call double @llvm.fma.f64(double %v142, double %v139, double 0x3F81110C632A3088)
+  %v144 = call double @llvm.fma.f64(double %v143, double %v139, double 0x3FA5554ACCFDB593)
+  %v145 = call double @llvm.fma.f64(double %v144, double %v139, double 0x3FC55555567532AD)
+  %v146 = call double @llvm.fma.f64(double %v145, double %v139, double 0x3FE000000287F871)
+  %v147 = call double @llvm.fma.f64(double %v146, double %v139, double 0x3FF0000000000000)
+  %v148 = call double @llvm.fma.f64(double %v139, double %v147, double 0x3FF0000000000000)
+  %v149 = bitcast double %v148 to i64
+  %v150 = add i64 %v149, %v141
+  %v151 = bitcast i64 %v150 to double
+  %v152 = fptrunc double %v151 to float
+  %v153 = fpext float %v152 to double
+  %v154 = fadd double %v128, %v153
+  %v127.next = add i64 %v127, 1
+  br label %loop126.head
+loop126.exit:
+  %v155 = fptrunc double %v128 to float
+  %v156 = sub i64 33, 0
+  %v157 = and i64 %v156, -16
+  %v158 = add i64 0, %v157
+  br label %loop159.head
+loop159.head:
+  %v160 = phi i64 [ 0, %loop126.exit ], [ %v160.next, %loop159.body ]
+  %v160.more = icmp slt i64 %v160, %v158
+  br i1 %v160.more, label %loop159.body, label %loop159.exit
+loop159.body:
+  %v161 = getelementptr float, ptr %v8, i64 %v160
+  %v162 = getelementptr float, ptr %v10, i64 %v160
+  %v163 = load <16 x float>, ptr %v161, align 4
+  %v164 = insertelement <16 x float> poison, float %v78, i32 0
+  %v165 = shufflevector <16 x float> %v164, <16 x float> poison, <16 x i32> zeroinitializer
+  %v166 = fsub <16 x float> %v163, %v165
+  %v167 = fpext <16 x float> %v166 to <16 x double>
+  %v168 = fcmp olt <16 x double> splat (double 0x4056800000000000), %v167
+  %v169 = select <16 x i1> %v168, <16 x double> splat (double 0x4056800000000000), <16 x double> %v167
+  %v170 = fcmp olt <16 x double> %v169, splat (double 0xC05B800000000000)
+  %v171 = select <16 x i1> %v170, <16 x double> splat (double 0xC05B800000000000), <16 x double> %v169
+  %v172 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v171, <16 x double> splat (double 0x3FF71547652B82FE), <16 x double> splat (double 0x4338000000000000))
+  %v173 = fsub <16 x double> %v172, splat (double 0x4338000000000000)
+  %v174 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v173, <16 x double> splat (double 0xBFE62E42FEFA39EF), <16 x double> %v171)
+  %v175 = bitcast <16 x double> %v172 to <16 x i64>
+  %v176 = shl <16 x i64> %v175, splat (i64 52)
+  %v177 = call <16 x double> @llvm.fma.v16f64(<16 x double> splat (double 0x3F2A15179D80AE96), <16 x double> %v174, <16 x double> splat (double 0x3F56D7543E4127B8))
+  %v178 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v177, <16 x double> %v174, <16 x double> splat (double 0x3F81110C632A3088))
+  %v179 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v178, <16 x double> %v174, <16 x double> splat (double 0x3FA5554ACCFDB593))
+  %v180 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v179, <16 x double> %v174, <16 x double> splat (double 0x3FC55555567532AD))
+  %v181 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v180, <16 x double> %v174, <16 x double> splat (double 0x3FE000000287F871))
+  %v182 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v181, <16 x double> %v174, <16 x double> splat (double 0x3FF0000000000000))
+  %v183 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v174, <16 x double> %v182, <16 x double> splat (double 0x3FF0000000000000))
+  %v184 = bitcast <16 x double> %v183 to <16 x i64>
+  %v185 = add <16 x i64> %v184, %v176
+  %v186 = bitcast <16 x i64> %v185 to <16 x double>
+  %v187 = fptrunc <16 x double> %v186 to <16 x float>
+  %v188 = insertelement <16 x float> poison, float %v155, i32 0
+  %v189 = shufflevector <16 x float> %v188, <16 x float> poison, <16 x i32> zeroinitializer
+  %v190 = fdiv <16 x float> %v187, %v189
+  store <16 x float> %v190, ptr %v162, align 4
+  %v160.next = add i64 %v160, 16
+  br label %loop159.head
+loop159.exit:
+  br label %loop191.head
+loop191.head:
+  %v192 = phi i64 [ %v158, %loop159.exit ], [ %v192.next, %loop191.body ]
+  %v192.more = icmp slt i64 %v192, 33
+  br i1 %v192.more, label %loop191.body, label %loop191.exit
+loop191.body:
+  %v193 = getelementptr float, ptr %v8, i64 %v192
+  %v194 = getelementptr float, ptr %v10, i64 %v192
+  %v195 = load float, ptr %v193, align 4
+  %v196 = fsub float %v195, %v78
+  %v197 = fpext float %v196 to double
+  %v198 = fcmp olt double 0x4056800000000000, %v197
+  %v199 = select i1 %v198, double 0x4056800000000000, double %v197
+  %v200 = fcmp olt double %v199, 0xC05B800000000000
+  %v201 = select i1 %v200, double 0xC05B800000000000, double %v199
+  %v202 = call double @llvm.fma.f64(double %v201, double 0x3FF71547652B82FE, double 0x4338000000000000)
+  %v203 = fsub double %v202, 0x4338000000000000
+  %v204 = call double @llvm.fma.f64(double %v203, double 0xBFE62E42FEFA39EF, double %v201)
+  %v205 = bitcast double %v202 to i64
+  %v206 = shl i64 %v205, 52
+  %v207 = call double @llvm.fma.f64(double 0x3F2A15179D80AE96, double %v204, double 0x3F56D7543E4127B8)
+  %v208 = call double @llvm.fma.f64(double %v207, double %v204, double 0x3F81110C632A3088)
+  %v209 = call double @llvm.fma.f64(double %v208, double %v204, double 0x3FA5554ACCFDB593)
+  %v210 = call double @llvm.fma.f64(double %v209, double %v204, double 0x3FC55555567532AD)
+  %v211 = call double @llvm.fma.f64(double %v210, double %v204, double 0x3FE000000287F871)
+  %v212 = call double @llvm.fma.f64(double %v211, double %v204, double 0x3FF0000000000000)
+  %v213 = call double @llvm.fma.f64(double %v204, double %v212, double 0x3FF0000000000000)
+  %v214 = bitcast double %v213 to i64
+  %v215 = add i64 %v214, %v206
+  %v216 = bitcast i64 %v215 to double
+  %v217 = fptrunc double %v216 to float
+  %v218 = fdiv float %v217, %v155
+  store float %v218, ptr %v194, align 4
+  %v192.next = add i64 %v192, 1
+  br label %loop191.head
+loop191.exit:
   %v6.next = add i64 %v6, 1
   br label %loop5.head
 loop5.exit:
   ret void
 }
 declare double @llvm.fma.f64(double, double, double)
-declare <32 x double> @llvm.fma.v32f64(<32 x double>, <32 x double>, <32 x double>)
-declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
+declare <16 x double> @llvm.fma.v16f64(<16 x double>, <16 x double>, <16 x double>)
 attributes #0 = { nounwind "target-cpu"="x86-64-v3" "min-legal-vector-width"="256" "prefer-vector-width"="256" }
