@@ -180,6 +180,17 @@ def test_tensor_call_relations(answers: Answers) -> None:
     assert fake(answers, "torch.relu", X)[1][2] == "new"
 
 
+def test_a_number_read_from_a_tensor(answers: Answers) -> None:
+    """It cannot change what an operation in place returns; elsewhere it may decide anything."""
+    one = torch.tensor(2.0)
+    assert fake(answers, "Tensor.addcdiv_", torch.ones(3), torch.ones(3), torch.ones(3), value=one)[1:] == (
+        ("T", tensors.metadata(torch.ones(3)), ("same", 1)),
+        None,
+    )
+    assert fake(answers, "torch.addcdiv", torch.ones(3), torch.ones(3), torch.ones(3), value=one)[0] == "unsupported"
+    assert fake(answers, "Tensor.item", one)[0] == "unsupported"
+
+
 def test_tensor_call_on_attributes(answers: Answers) -> None:
     kind, structure, _ = fake(answers, "Tensor.T", X)
     assert kind == "value" and structure[1][2:4] == ((4, 3), (1, 4))

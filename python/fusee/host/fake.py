@@ -77,7 +77,7 @@ class Recorder(TorchDispatchMode):
             if isinstance(output, torch.Tensor):
                 self._places.setdefault(id(output), ("n", index, place) if several else ("n", index))
         self._alive.append(result)
-        found = [_metadata(output) if isinstance(output, torch.Tensor) else None for output in outputs]
+        found = [plain_metadata(output) if isinstance(output, torch.Tensor) else None for output in outputs]
         name = f"{function._overloadpacket.__name__}_{index}"
         self.nodes.append((name, str(function), *written, found, signature(function)))
         return result
@@ -93,7 +93,7 @@ class Recorder(TorchDispatchMode):
         return self._answers.table.reference(value)
 
 
-def _metadata(tensor: torch.Tensor) -> Metadata:
+def plain_metadata(tensor: torch.Tensor) -> Metadata:
     """Metadata of a fake tensor, which stands for a plain one."""
     dtype, device, sizes, strides, offset, requires_grad, flags = tensors.metadata(tensor)
     return dtype, device, sizes, strides, offset, requires_grad, flags & ~(tensors.UNUSUAL | tensors.DECORATED)
@@ -194,7 +194,7 @@ class TensorCall:
 
     def _structure(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return "T", _metadata(value), self._relation(value)
+            return "T", plain_metadata(value), self._relation(value)
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             raise Unfakeable("the result is a number that depends on data")
         if type(value) in (tuple, list):

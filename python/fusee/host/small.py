@@ -16,7 +16,7 @@ from . import fake
 from .tensors import Metadata
 
 if TYPE_CHECKING:
-    from .answer import Reply
+    from .answer import Answers, Reply
 
 # Elements of all arguments together: two of half this size still have a small outer product.
 _MOST_ELEMENTS = 1 << 13
@@ -32,14 +32,22 @@ class NotSmall(Exception):
 class _Recorder(fake.Recorder):  # type: ignore[no-untyped-call]
     """Refuses operators whose results' metadata depend on values."""
 
+    read_a_value = False  # a tensor was used as a number
+
     def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if any(tag in function.tags for tag in _READS_VALUES):
+        if function is torch.ops.aten._local_scalar_dense.default:
+            self.read_a_value = True
+        elif any(tag in function.tags for tag in _READS_VALUES):
             raise fake.Unfakeable(f"what {function} returns depends on values")
         return super().__torch_dispatch__(function, kinds, args, kwargs)
 
 
 class SmallCall(fake.TensorCall):
     """One ``tensor_call`` on real tensors."""
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(answers)
+        self._recorder = _Recorder(answers, [])
 
     def outcome(self, target: str, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply | None:
         """The outcome, or None where only fake tensors can tell it."""
@@ -48,11 +56,21 @@ class SmallCall(fake.TensorCall):
             return None
         try:
             outcome = self._run(function, arguments, keywords)
+            if self._recorder.read_a_value:
+                outcome = self._without_expansion(outcome)
         except fake.Unfakeable as error:
             return fake.unsupported(error)
-        except Exception:  # perhaps on account of the values; fake tensors have none
-            return None
+        except Exception as error:  # perhaps on account of the values; fake tensors have none
+            return fake.unsupported(error) if self._recorder.read_a_value else None
         return outcome, self._answers.table.describe(self._mentioned)
+
+    def _without_expansion(self, outcome: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Of calls that read a number from a tensor only those that write in place are known not to depend on it."""
+        kind, structure, _ = outcome
+        in_place = structure[0] == "T" and structure[2][0] == "same"
+        if not in_place or structure[1] != fake.plain_metadata(self._inputs[structure[2][1]]):
+            raise fake.Unfakeable("the call reads a tensor's value")
+        return kind, structure, None
 
     @contextlib.contextmanager
     def mode(self) -> Iterator[None]:
@@ -62,7 +80,8 @@ class SmallCall(fake.TensorCall):
 
     def recorder(self, inputs: list[torch.Tensor]) -> fake.Recorder:
         """What writes down the operations and refuses some."""
-        return _Recorder(self._answers, inputs)
+        self._recorder = _Recorder(self._answers, inputs)
+        return self._recorder
 
     def make_tensor(self, metadata: Metadata) -> torch.Tensor:
         """An argument full of ones."""
