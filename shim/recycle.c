@@ -38,15 +38,6 @@ struct Recycler {
 
 /* ---- where to look ---- */
 
-static PyObject *run_probe(const char *source, PyObject *argument) {
-    PyObject *names = PyDict_New();
-    PyObject *done = names ? PyRun_String(source, Py_file_input, names, names) : NULL;
-    PyObject *result = done ? PyObject_CallOneArg(PyDict_GetItemString(names, "probe"), argument) : NULL;
-    Py_XDECREF(done);
-    Py_XDECREF(names);
-    return result;
-}
-
 static const char *implementation_of(PyObject *tensor) {
     return *(const char **)handle_of(tensor);
 }
@@ -74,54 +65,60 @@ static Py_ssize_t shared_word(const char *tensor, const char *copy, const char *
     return found;
 }
 
-/* Where the counter's number is: the only 32 bits that an in-place operation raises by one. */
-static Py_ssize_t find_version(const char *counter, PyObject *tensor) {
-    unsigned char before[COUNTER_BYTES];
+enum { CHANGES = 3 }; /* in-place operations on one of the probes */
+
+static uint32_t number_at(const void *base, Py_ssize_t offset) {
+    uint32_t number;
+    memcpy(&number, (const char *)base + offset, sizeof number);
+    return number;
+}
+
+/* Where a counter keeps its number: the only 32 bits that are 0 in one and CHANGES in the other. */
+static Py_ssize_t find_version(const void *unchanged, const void *changed) {
     Py_ssize_t found = -1;
-    if (implementation_bytes(counter) < COUNTER_BYTES)
+    if (implementation_bytes(unchanged) < COUNTER_BYTES || implementation_bytes(changed) < COUNTER_BYTES)
         return -1;
-    memcpy(before, counter, sizeof before);
-    PyObject *result = PyObject_CallMethod(tensor, "zero_", NULL);
-    Py_XDECREF(result);
-    for (Py_ssize_t offset = 8; result && offset + 4 <= COUNTER_BYTES; offset += 4) {
-        uint32_t first, second;
-        memcpy(&first, before + offset, sizeof first);
-        memcpy(&second, counter + offset, sizeof second);
-        if (second == first)
+    for (Py_ssize_t offset = 8; offset + 4 <= COUNTER_BYTES; offset += 4) {
+        if (number_at(unchanged, offset) != 0 || number_at(changed, offset) != CHANGES)
             continue;
-        if (found >= 0 || second != first + 1)
+        if (found >= 0)
             return -1;
         found = offset;
     }
     return found;
 }
 
+static const void *pointer_at(const void *base, Py_ssize_t offset) {
+    return (const void *)(uintptr_t)word_at(base, offset);
+}
+
 static int find_in_probes(PyObject *probes, RecycleLayout *result) {
-    PyObject *tensor = PyTuple_GET_ITEM(probes, 0);
-    const char *first = implementation_of(tensor), *copy = implementation_of(PyTuple_GET_ITEM(probes, 1)),
-               *other = implementation_of(PyTuple_GET_ITEM(probes, 2));
-    uint64_t storage = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(probes, 3));
+    const char *tensors[4];
+    for (int i = 0; i < 4; i++)
+        tensors[i] = implementation_of(PyTuple_GET_ITEM(probes, i));
+    uint64_t storage = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(probes, 4));
     if (PyErr_Occurred())
         return -1;
-    result->storage = shared_word(first, copy, other, storage, -1);
-    result->counter = result->storage > 0 ? shared_word(first, copy, other, 0, result->storage) : -1;
+    result->storage = shared_word(tensors[0], tensors[1], tensors[2], storage, -1);
+    result->counter = result->storage > 0 ? shared_word(tensors[0], tensors[1], tensors[2], 0, result->storage) : -1;
     if (result->counter < 0)
         return 0;
-    result->version = find_version((const char *)(uintptr_t)word_at(first, result->counter), tensor);
-    result->sole_tensor = word_at(other, 8);
-    result->sole_storage = word_at((const void *)(uintptr_t)word_at(other, result->storage), 8);
+    result->version = find_version(pointer_at(tensors[0], result->counter), pointer_at(tensors[3], result->counter));
+    result->sole_tensor = word_at(tensors[2], 8);
+    result->sole_storage = word_at(pointer_at(tensors[2], result->storage), 8);
     result->known = result->version > 0;
-    return PyErr_Occurred() ? -1 : 0;
+    return 0;
 }
 
 int recycle_calibrate(void) {
-    static const char source[] = "def probe(torch):\n"
-                                 "    tensor = torch.empty(4)\n"
-                                 "    return tensor, tensor.detach(), torch.empty(4), tensor.untyped_storage()._cdata\n";
+    static const char source[] =
+        "def probe(torch):\n"
+        "    tensor, changed = torch.empty(4), torch.empty(4).zero_().zero_().zero_()\n"
+        "    return tensor, tensor.detach(), torch.empty(4), changed, tensor.untyped_storage()._cdata\n";
     layout = (RecycleLayout){0};
     if (!torch.direct)
         return 0;
-    PyObject *probes = run_probe(source, torch.object.module);
+    PyObject *probes = run_probe(source);
     int status = probes ? find_in_probes(probes, &layout) : -1;
     Py_XDECREF(probes);
     return status;
@@ -138,7 +135,7 @@ static Py_ssize_t at_most(Py_ssize_t value, Py_ssize_t limit) {
 }
 
 static const void *storage_of(const char *implementation) {
-    return (const void *)(uintptr_t)word_at(implementation, layout.storage);
+    return pointer_at(implementation, layout.storage);
 }
 
 /* A tensor made in inference mode has no version counter. */
@@ -147,9 +144,7 @@ static bool has_version(const char *implementation) {
 }
 
 static uint32_t version_of(const char *implementation) {
-    uint32_t version;
-    memcpy(&version, (const char *)(uintptr_t)word_at(implementation, layout.counter) + layout.version, sizeof version);
-    return version;
+    return number_at(pointer_at(implementation, layout.counter), layout.version);
 }
 
 /* No hooks and no weak references, which lie behind the handle, and no attributes. */

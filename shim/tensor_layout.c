@@ -8,18 +8,13 @@ enum { PROBE_COUNT = 6 };
 
 /* Tensors with 0 to 5 dimensions and telling dtypes; the second requires a gradient. */
 static PyObject *make_probes(void) {
-    static const char source[] = "def probes(torch):\n"
+    static const char source[] = "def probe(torch):\n"
                                  "    dtypes = (torch.uint8, torch.float64, torch.bool, torch.bfloat16, torch.int16)\n"
                                  "    plain = [torch.empty(tuple(range(2, 2 + n)), dtype=dtype, device='meta')\n"
                                  "             for n, dtype in enumerate(dtypes)]\n"
                                  "    plain[1].requires_grad_()\n"
                                  "    return *plain, torch.empty(2, 3, 4, 5, 6, device='meta')\n";
-    PyObject *names = PyDict_New();
-    PyObject *done = names ? PyRun_String(source, Py_file_input, names, names) : NULL;
-    PyObject *probes = done ? PyObject_CallOneArg(PyDict_GetItemString(names, "probes"), torch.object.module) : NULL;
-    Py_XDECREF(done);
-    Py_XDECREF(names);
-    return probes;
+    return run_probe(source);
 }
 
 typedef struct Probe {

@@ -218,20 +218,34 @@ int key_set_of(PyObject *tensor, uint64_t *key_set) {
     return 0;
 }
 
+/* Whatever state the first compilation finds the thread in, the probes must be ordinary tensors. */
+static const char probe_wrapper[] =
+    "def run(torch):\n"
+    "    with torch.inference_mode(False), torch.enable_grad(), torch._C.DisableTorchFunction(), \\\n"
+    "            torch._C._DisableTorchDispatch():\n"
+    "        return probe(torch)\n";
+
+PyObject *run_probe(const char *source) {
+    PyObject *names = PyDict_New();
+    PyObject *first = names ? PyRun_String(source, Py_file_input, names, names) : NULL;
+    PyObject *second = first ? PyRun_String(probe_wrapper, Py_file_input, names, names) : NULL;
+    PyObject *result = second ? PyObject_CallOneArg(PyDict_GetItemString(names, "run"), torch.object.module) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    Py_XDECREF(names);
+    return result;
+}
+
 enum { PROBE_COUNT = 3 };
 
 /* Tensors that differ in everything we look for, so that a chance match is told from the real place. */
-static int make_probes(PyObject *module, PyObject **probes) {
-    static const char source[] = "def probes(torch):\n"
+static int make_probes(PyObject **probes) {
+    static const char source[] = "def probe(torch):\n"
                                  "    return (torch.empty(4), torch.empty(3, device='meta'),\n"
                                  "            torch.empty(5, device='meta', requires_grad=True))\n";
-    PyObject *names = PyDict_New();
-    PyObject *done = names ? PyRun_String(source, Py_file_input, names, names) : NULL;
-    PyObject *tuple = done ? PyObject_CallOneArg(PyDict_GetItemString(names, "probes"), module) : NULL;
+    PyObject *tuple = run_probe(source);
     for (int i = 0; tuple && i < PROBE_COUNT; i++)
         probes[i] = Py_NewRef(PyTuple_GET_ITEM(tuple, i));
-    Py_XDECREF(done);
-    Py_XDECREF(names);
     Py_XDECREF(tuple);
     return tuple ? 0 : -1;
 }
@@ -322,10 +336,10 @@ static int fetch_objects(PyObject *module) {
 }
 
 /* NULL: the direct path works. */
-static const char *try_direct(PyObject *module, const char *missing, int *status) {
+static const char *try_direct(const char *missing, int *status) {
     PyObject *probes[PROBE_COUNT] = {NULL};
     const char *why = missing;
-    if (make_probes(module, probes))
+    if (make_probes(probes))
         *status = -1;
     else if (!why && !(why = scan_tensors(probes, status)))
         why = verify_direct(probes);
@@ -365,7 +379,7 @@ PyObject *calibrate(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t
     torch.direct = false;
     torch.handle_offset = torch.key_set_offset = -1;
     const char *missing = resolve_symbols(libraries, symbols);
-    const char *why = portable ? "asked for" : try_direct(args[0], missing, &status);
+    const char *why = portable ? "asked for" : try_direct(missing, &status);
     torch.direct = !why && !status;
     torch.context = torch.direct ? torch.symbol.global_context() : NULL;
     torch.tensor_layout = (TensorLayout){0};

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +21,29 @@ def test_the_direct_path_is_found() -> None:
     assert found["handle_offset"] >= 16
     assert found["key_set_offset"] > 0
     assert found["symbols"]["aoti_torch_empty_strided"] is True
+
+
+def unusual_states() -> dict[str, Callable[[], AbstractContextManager[Any]]]:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return {
+        "inference mode": torch.inference_mode,
+        "no grad": torch.no_grad,
+        "another device": lambda: torch.device("meta"),
+        "fake tensors": FakeTensorMode,
+        "function mode": torch.overrides.BaseTorchFunctionMode,
+        "autocast": lambda: torch.autocast("cpu"),
+    }
+
+
+@pytest.mark.parametrize("name", list(unusual_states()))
+def test_calibration_in_an_unusual_state(name: str) -> None:
+    expected = _shim.calibrate(torch)
+    with unusual_states()[name]():
+        before = _shim.global_state()
+        assert _shim.calibrate(torch) == expected
+        assert _shim.global_state() == before
+    assert _shim.calibrate(torch) == expected
 
 
 def test_the_portable_path_can_be_asked_for() -> None:
