@@ -20,9 +20,14 @@ func (k *kernelBuilder) planSpills(members []*operation) {
 	if k.group.device.Type == "cuda" {
 		return
 	}
-	taken := map[*operation]bool{}
+	taken, last := map[*operation]bool{}, 0
 	for _, op := range members {
-		output := slices.IndexFunc(members, func(out *operation) bool { return !taken[out] && k.canHold(out, op) })
+		last = max(last, k.levels[op])
+	}
+	for _, op := range members {
+		output := slices.IndexFunc(members, func(out *operation) bool {
+			return !taken[out] && k.levels[out] == last && k.canHold(out, op) // no later stage may want the value once the output is stored
+		})
 		if op.kind == pointwise && costly(op.body) && output >= 0 && k.feedsReduction(op, members) {
 			k.spills[op] = members[output]
 			taken[members[output]] = true
