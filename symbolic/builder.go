@@ -166,6 +166,7 @@ func (b *builder) cloneOne(original *bytecode.Instruction) *bytecode.Instruction
 // finish lays out the variables and assembles the code object.
 func (b *builder) finish() (*bytecode.Code, error) {
 	b.prune()
+	b.compact()
 	order, kinds := b.layout()
 	index := map[*slot]int{}
 	names := make([]string, len(order))
@@ -202,15 +203,19 @@ func (b *builder) layout() ([]*slot, []byte) {
 	for _, s := range b.parameters {
 		add(s)
 	}
+	needed := b.neededSlots()
 	for _, kind := range []byte{bytecode.KindLocal, 0, bytecode.KindCell, bytecode.KindFree} {
 		if kind == 0 {
 			for _, s := range b.temporary {
-				add(s)
+				if needed[s] {
+					s.name = "." + integerText(len(order))
+					add(s)
+				}
 			}
 			continue
 		}
 		for _, s := range b.locals {
-			if s.kind&kind != 0 {
+			if s.kind&kind != 0 && needed[s] {
 				add(s)
 			}
 		}
@@ -220,6 +225,66 @@ func (b *builder) layout() ([]*slot, []byte) {
 		kinds[k] = s.kind
 	}
 	return order, kinds
+}
+
+// neededSlots are the variables that instructions name, and those that CPython finds by other means: free variables that are copied from
+// a closure, and every variable of code that looks at its variables by name.
+func (b *builder) neededSlots() map[*slot]bool {
+	needed := map[*slot]bool{}
+	closure := false
+	for _, i := range b.output {
+		needed[b.slots[i]] = true
+		closure = closure || i.Opcode == bytecode.CopyFreeVars
+	}
+	all := b.base != nil && readsAllVariables(b.base)
+	for _, s := range b.locals {
+		if all || closure && s.kind&bytecode.KindFree != 0 {
+			needed[s] = true
+		}
+	}
+	return needed
+}
+
+// compact drops constants and names that no instruction uses any more, so that the same break reached again, in a loop, is the same code
+// and shares its entries.
+func (b *builder) compact() {
+	consts, names := newCompactor(), newCompactor()
+	for _, i := range b.output {
+		switch i.Opcode.Info().Argument {
+		case bytecode.ArgumentConstant, bytecode.ArgumentKeywordNames:
+			i.Arg = consts.place(i.Arg)
+		case bytecode.ArgumentName:
+			i.Arg = names.place(i.Arg)
+		case bytecode.ArgumentGlobalName:
+			i.Arg = names.place(i.Arg>>1)<<1 | i.Arg&1
+		}
+	}
+	usedConsts := make([]bytecode.Object, len(consts.order))
+	for k, old := range consts.order {
+		usedConsts[k] = b.consts[old]
+	}
+	usedNames := make([]string, len(names.order))
+	for k, old := range names.order {
+		usedNames[k] = b.names[old]
+	}
+	b.consts, b.names = usedConsts, usedNames
+}
+
+// compactor renumbers indices in order of first use.
+type compactor struct {
+	order  []int
+	placed map[int]int
+}
+
+func newCompactor() *compactor { return &compactor{placed: map[int]int{}} }
+
+func (c *compactor) place(old int) int {
+	if k, known := c.placed[old]; known {
+		return k
+	}
+	c.placed[old] = len(c.order)
+	c.order = append(c.order, old)
+	return c.placed[old]
 }
 
 // prune drops instructions that nothing reaches, so that code rewritten at the same place is the same code.
