@@ -167,6 +167,9 @@ func TestLenientPlayerAnswersByQuestion(t *testing.T) {
 	if err := p.Send(Message{"done", int64(7)}); err != nil {
 		t.Error(err)
 	}
+	if !p.Departed() {
+		t.Error("another order is called the same")
+	}
 	if p.Send(Message{"ask", "c"}) != nil {
 		t.Error("after the end of a trace anything may be said")
 	}

@@ -146,7 +146,7 @@ type runShown struct {
 func newReplayShown(replayed *service.Replayed, failure error) *replayShown {
 	shown := &replayShown{
 		Format: report.Format, Python: trace.Text(replayed.Hello, "python"), Torch: trace.Text(replayed.Hello, "torch"), Fusee: trace.Text(replayed.Hello, "fusee"),
-		Questions: replayed.Questions, Identical: failure == nil, Complete: replayed.Complete, Failures: append([]string{}, replayed.Failures...),
+		Questions: replayed.Questions, Identical: failure == nil && !replayed.Departed, Complete: replayed.Complete, Failures: append([]string{}, replayed.Failures...),
 	}
 	if failure != nil {
 		shown.Difference = failure.Error()
@@ -228,6 +228,8 @@ func (s *replayShown) write(out io.Writer, replayed *service.Replayed) error {
 		fmt.Fprintf(&text, "\nThe request failed, now as then: %s\n", failure)
 	}
 	switch {
+	case replayed.Departed:
+		fmt.Fprintln(&text, "\nNot identical to the recorded compilation.")
 	case s.Identical && s.Complete:
 		fmt.Fprintln(&text, "\nIdentical to the recorded compilation.")
 	case s.Identical:

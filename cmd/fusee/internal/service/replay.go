@@ -18,6 +18,8 @@ type Replayed struct {
 	Questions    int
 	// Complete is false for a trace that ends in the middle of a compilation, as when one side died.
 	Complete bool
+	// Departed is true where a lenient replay accepted something else than recorded.
+	Departed bool
 }
 
 // Replay compiles again what a trace recorded, with no Python, LLVM or GPU: kernels are printed anew for the recorded machine, and their
@@ -50,7 +52,9 @@ func replay(version string, player *trace.Player, transport trace.Transport) (*R
 	s.newGenerators = recorded.generators
 	s.Observe = func(c *Compilation) { replayed.Compilations = append(replayed.Compilations, c) }
 	s.observeFailure = func(err error) { replayed.Failures = append(replayed.Failures, err.Error()) }
-	return replayed, s.Run()
+	err := s.Run()
+	replayed.Departed = player.Departed()
+	return replayed, err
 }
 
 // recording is what a trace tells about the machine that it was made on.
