@@ -232,7 +232,7 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 	if err != nil {
 		return nil, err
 	}
-	tensor := &Tensor{meta: meta, id: d.ID, source: source, attributes: map[string]Value{}, storage: &storage{}}
+	tensor := &Tensor{meta: meta, id: d.ID, source: source, attributes: map[string]Value{}}
 	class, err := in.classByID(d.TypeID)
 	if err != nil {
 		return nil, err
@@ -495,10 +495,6 @@ func (in *Interpreter) globalSource(globals *Dict, name string) *guards.Source {
 }
 
 func (in *Interpreter) functionDefaults(function *Function, d *trace.Description) error {
-	source := function.object.source
-	if source == nil {
-		source = in.objectSource(d.ID)
-	}
 	defaults, err := trace.ParseReference(trace.Field(d.Payload, "defaults"))
 	if err != nil {
 		return err

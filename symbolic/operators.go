@@ -1,6 +1,9 @@
 package symbolic
 
 import (
+	"math"
+	"math/cmplx"
+
 	"fusee/bytecode"
 	"fusee/trace"
 )
@@ -466,9 +469,9 @@ func isNaN(value Value) bool {
 	}
 	switch number := constant.Value.(type) {
 	case float64:
-		return number != number
+		return math.IsNaN(number)
 	case complex128:
-		return number != number
+		return cmplx.IsNaN(number)
 	}
 	return false
 }

@@ -104,12 +104,6 @@ type Tensor struct {
 	class      *Class
 	attributes map[string]Value // Python attributes set during capture, or described
 	view       bool
-	storage    *storage
-}
-
-// storage stands for the memory that a tensor and its views share.
-type storage struct {
-	written bool
 }
 
 // Tuple is an exact tuple, or an instance of a subclass when class is set (torch.Size, a named tuple, a structseq).
@@ -137,9 +131,7 @@ type Dict struct {
 	object  *existing
 	loaded  bool // an existing dict whose keys are all known and guarded
 	factory Value
-	fields  map[string]Value
 	globals bool // a module's globals: keys are asked for one by one
-	cleared bool
 }
 
 type dictEntry struct {
