@@ -26,7 +26,9 @@ def check(program: Program, place: tuple[int, int, int, int] | None = None) -> N
 
 def compare(eager: Any, captured: Any, what: str) -> None:
     """Fail where a compiled run differs from the plain one."""
-    assert captured[3] == [], f"{what}: {captured[3]}"
+    # A loop whose breaks carry ever new values reaches the limit of entries, which the warning rightly says.
+    unexpected = [text for text in captured[3] if " entries, the limit, and runs as plain Python" not in text]
+    assert unexpected == [], f"{what}: {unexpected}"
     assert captured[0] == eager[0], f"{what}: {difference(eager[0], captured[0])}"
     assert captured[1] == eager[1], f"{what} printed something else"
     assert captured[2][-1:] == eager[2][-1:], f"{what} was raised at another line"
