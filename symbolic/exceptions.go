@@ -169,9 +169,6 @@ func (in *Interpreter) makeException(c *Class, arguments Arguments) (Value, erro
 	if len(arguments.Keywords) > 0 {
 		return nil, unsupported(reasonOpaqueCall, "%s with keywords", c.name)
 	}
-	switch c.name {
-	case "KeyError", "OSError", "UnicodeDecodeError", "UnicodeEncodeError", "SyntaxError", "SystemExit", "ImportError":
-	}
 	return exception, nil
 }
 

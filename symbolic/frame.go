@@ -153,18 +153,15 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 
 // breakOrRestart compiles a break at the frame's current instruction, or moves it out to the innermost call that can be continued.
 func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
-	outermost := frame
 	var blocked *Frame
 	for f := frame; f != nil; f = f.back {
 		if !f.resumable && f.back != nil {
 			blocked = f.back
 		}
-		outermost = f
 	}
 	if blocked != nil {
 		return &restart{blocked.step, &Unsupported{reason.Reason, reason.Detail}}
 	}
-	_ = outermost
 	if err := in.finishBreak(frame, reason); err != nil {
 		return err
 	}

@@ -40,7 +40,6 @@ type Interpreter struct {
 	inputs     []*Tensor // graph inputs in order
 	values     map[trace.ObjectID]Value
 	codes      map[*bytecode.Code]*codeInfo
-	listings   map[string]*codeInfo
 	state      graph.State
 	initial    graph.State
 	effects    []effect
@@ -100,7 +99,7 @@ func Capture(session *trace.Session, request Request) (*Result, error) {
 func newInterpreter(session *trace.Session, request Request, forced map[int]*Unsupported) *Interpreter {
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
-		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{}, listings: map[string]*codeInfo{},
+		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
 		state: request.State, initial: request.State, forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
 	}
 }

@@ -433,7 +433,7 @@ func (in *Interpreter) describedFunction(d *trace.Description, source *guards.So
 	if !ok {
 		return nil, errors.New("a function's description has no code")
 	}
-	function := &Function{code: in.uniqueCode(d.ID, code), name: trace.Text(d.Payload, "name"), qualname: trace.Text(d.Payload, "qualname"),
+	function := &Function{code: code, name: trace.Text(d.Payload, "name"), qualname: trace.Text(d.Payload, "qualname"),
 		module: trace.Text(d.Payload, "module"), treat: trace.Text(d.Payload, "treat"), treatReason: trace.Text(d.Payload, "reason"),
 		object: &existing{d.ID, source}, attributes: map[string]Value{}}
 	if err := in.functionGlobals(function, d); err != nil {
@@ -441,9 +441,6 @@ func (in *Interpreter) describedFunction(d *trace.Description, source *guards.So
 	}
 	return function, in.functionDefaults(function, d)
 }
-
-// uniqueCode keeps one code object per function described, so that decoding happens once.
-func (in *Interpreter) uniqueCode(_ trace.ObjectID, code *bytecode.Code) *bytecode.Code { return code }
 
 func (in *Interpreter) functionGlobals(function *Function, d *trace.Description) error {
 	id, ok := trace.Field(d.Payload, "globals").(int64)
