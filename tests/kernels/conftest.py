@@ -17,6 +17,12 @@ from .harness import Planner
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    """Each test draws the same inputs, whichever tests ran before it."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def planner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planner]:
     """A running planner with the LLVM library of llvmlite."""

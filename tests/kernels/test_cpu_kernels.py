@@ -376,16 +376,25 @@ def softmax_by_hand(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -
 @pytest.mark.parametrize("function", [layer_norm, layer_norm_by_hand, rms_norm_by_hand, softmax_by_hand])
 @pytest.mark.parametrize("dtype", (torch.float32, torch.float64, torch.bfloat16), ids=str)
 def test_rows_are_one_kernel(planner: Planner, function: Callable[..., torch.Tensor], dtype: torch.dtype) -> None:
-    inputs = [torch.randn(5, 33).to(dtype), torch.randn(33).to(dtype), torch.randn(33).to(dtype)]
+    inputs = [torch.randn(512, 33).to(dtype), torch.randn(33).to(dtype), torch.randn(33).to(dtype)]
     compiled = planner.compile(function, *inputs)
     assert len(compiled.kernels) == 1 and not compiled.library_calls
-    check(
-        ["rows"],
-        compiled(*inputs),
-        [function(*inputs)],
-        [function(*(tensor.double() for tensor in inputs))],
-        cancels=True,
-    )
+    (got,), want = compiled(*inputs), function(*inputs)
+    exact = function(*(tensor.double() for tensor in inputs))
+    assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride()
+    if dtype == torch.float64:
+        assert torch.allclose(got, want, rtol=1e-11, atol=1e-14)
+    else:
+        assert mean_units(got, exact) <= mean_units(want, exact) * 1.02
+
+
+def mean_units(result: torch.Tensor, exact: torch.Tensor) -> float:
+    """The mean error, in units in the last place of each row's largest result.
+
+    Where results cancel, the largest error of a few is luck for either side; the mean of many is not.
+    """
+    span = exact.abs().amax(-1, keepdim=True).expand_as(exact)
+    return units(result.double() - exact + span, span, result.dtype).mean().item()
 
 
 def test_seed_example_keeps_the_sign_of_zero_and_nan(planner: Planner) -> None:
