@@ -136,13 +136,14 @@ class _Disabled(contextlib.ContextDecorator):
 
 
 @overload
-def disable(fn: F) -> F: ...
+def disable(fn: F, recursive: bool = True, *, reason: str | None = None) -> F: ...
 @overload
-def disable(fn: None = None) -> _Disabled: ...
-def disable(fn: Callable[..., Any] | None = None) -> Any:
+def disable(fn: None = None, recursive: bool = True, *, reason: str | None = None) -> _Disabled: ...
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """Run ``fn``, and what it calls, as plain Python; a call of it inside a compiled function breaks the graph.
 
-    Without ``fn``: a context manager and decorator.
+    Without ``fn``: a context manager and decorator. The other parameters are those of ``torch.compiler.disable``:
+    with ``recursive=False`` compiled functions that ``fn`` calls stay compiled; ``reason`` is for the reader.
     """
     if fn is None:
         return _Disabled()
@@ -150,7 +151,7 @@ def disable(fn: Callable[..., Any] | None = None) -> Any:
 
     @functools.wraps(function)
     def disabled(*args: Any, **kwargs: Any) -> Any:
-        with _Disabled():
+        with _Disabled() if recursive else contextlib.nullcontext():
             return function(*args, **kwargs)
 
     disabled._fusee_disable = True  # type: ignore[attr-defined]
