@@ -113,6 +113,9 @@ func shortName(canonical string) string {
 
 // classLookup is _PyType_Lookup: the raw attribute along the MRO, and the class that holds it.
 func (in *Interpreter) classLookup(class *Class, name string) (Value, *Class, error) {
+	if class.made != nil {
+		return in.lookupAlong(class.made.order, name)
+	}
 	if value, ok := class.ownAttributes[name]; ok {
 		return value, class, nil
 	}
@@ -193,7 +196,7 @@ func (in *Interpreter) plainClass(class, owner *Class) *Class {
 
 // guardNoAttribute keeps an attribute absent from a class that a program may change.
 func (in *Interpreter) guardNoAttribute(class *Class, name string) {
-	if !userClass(class.name) || class.isSubclassOf("torch.nn.modules.module.Module") || in.plainClass(class, nil) == nil || strings.HasPrefix(name, "__") {
+	if class.made != nil || !userClass(class.name) || class.isSubclassOf("torch.nn.modules.module.Module") || in.plainClass(class, nil) == nil || strings.HasPrefix(name, "__") {
 		return // modules find their parameters behind a failed lookup: those are guarded themselves
 	}
 	meta, err := in.metaclassOf(class)
@@ -267,7 +270,7 @@ func (in *Interpreter) classOf(value Value) (*Class, error) {
 			return v.class, nil
 		}
 	case *Tuple:
-		if v.class != nil && v.class.id != 0 {
+		if v.class != nil && (v.class.id != 0 || v.class.made != nil) {
 			return v.class, nil
 		}
 	case *Dict:
@@ -283,6 +286,9 @@ func (in *Interpreter) classOf(value Value) (*Class, error) {
 }
 
 func (in *Interpreter) metaclassOf(class *Class) (*Class, error) {
+	if class.made != nil {
+		return class.made.metaclass, nil
+	}
 	if class.id != 0 {
 		if d, err := in.session.Object(class.id); err == nil && d.TypeID != 0 {
 			return in.classByID(d.TypeID)
@@ -710,6 +716,11 @@ func (v *PythonModule) setAttribute(in *Interpreter, name string, _ Value) error
 
 // getAttribute of a class: metaclass data descriptors are left to Python, then the class's own MRO, then the metaclass.
 func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
+	if c.made != nil {
+		if value, err := c.madeAttribute(in, name); value != nil || err != nil {
+			return value, err
+		}
+	}
 	switch name {
 	case "__name__":
 		return text(shortName(c.name)), nil
@@ -787,6 +798,9 @@ func (in *Interpreter) metaclassAttribute(c *Class, name string) (Value, error) 
 
 // setAttribute of a class that lives outside the capture.
 func (c *Class) setAttribute(in *Interpreter, name string, value Value) error {
+	if c.made != nil {
+		return c.setMadeAttribute(in, name, value)
+	}
 	meta, err := in.metaclassOf(c)
 	if err != nil {
 		return err

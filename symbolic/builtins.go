@@ -256,6 +256,9 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return in.sortedCall(arguments)
 	case "builtins.min", "builtins.max":
 		return in.extremeCall(name == "builtins.max", arguments)
+	case "builtins.__build_class__":
+		class, err := in.buildClass(arguments)
+		return class, true, err
 	case "builtins.id", "builtins.hash":
 		return nil, true, unsupported(reasonBuiltinCall, "%s", name)
 	}
@@ -417,7 +420,7 @@ func (in *Interpreter) isInstance(subject Value, class *Class) (bool, error) {
 	if actual.inherits(class) {
 		return true, nil
 	}
-	if actual.id == 0 && len(actual.baseNames) <= 2 && actual.name != "object" {
+	if actual.made == nil && actual.id == 0 && len(actual.baseNames) <= 2 && actual.name != "object" {
 		if actual, err = in.knownBases(actual); err != nil {
 			return false, err
 		}

@@ -388,7 +388,7 @@ func (c *Class) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if c.isSubclassOf("BaseException") {
 		return in.makeException(c, arguments)
 	}
-	if c.id == 0 {
+	if c.id == 0 && c.made == nil {
 		resolved, err := in.namedClass(c.name)
 		if err != nil {
 			return nil, err
@@ -447,7 +447,11 @@ func (in *Interpreter) construct(c *Class, arguments Arguments) (Value, error) {
 	if tail != nil {
 		in.tail = &adapter{instead: made}
 	}
-	result, err := in.tailCall(hook, Arguments{append([]Value{made}, arguments.Positional...), arguments.Keywords})
+	bound, err := in.bindDescriptor(hook, made, instanceClass)
+	if err != nil {
+		return nil, err
+	}
+	result, err := in.tailCall(bound, arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -510,6 +514,8 @@ func (in *Interpreter) builtinNew(hook *Builtin, c *Class, arguments Arguments) 
 			}
 		}
 		return &Instance{class: c, fields: newFieldTable(c.hasDict)}, nil
+	case hook.name == "type.__new__":
+		return in.makeClass(c, arguments)
 	case strings.HasSuffix(hook.name, "tuple.__new__"):
 		return in.newTupleSubclass(c, arguments)
 	}
@@ -528,8 +534,19 @@ func (in *Interpreter) newTupleSubclass(c *Class, arguments Arguments) (Value, e
 
 // inherits tells whether c is base or derives from it.
 func (c *Class) inherits(base *Class) bool {
-	if c == base || c.id != 0 && c.id == base.id {
+	if sameClass(c, base) {
 		return true
+	}
+	if c.made != nil {
+		for _, along := range c.made.order {
+			if sameClass(along, base) {
+				return true
+			}
+		}
+		return false
+	}
+	if base.made != nil {
+		return false
 	}
 	for _, id := range c.mro {
 		if base.id != 0 && id == base.id {

@@ -554,25 +554,21 @@ func (in *Interpreter) makeSuper(start *Class, self Value) (Value, error) {
 
 func (v *superValue) getAttribute(in *Interpreter, name string) (Value, error) {
 	passed := false
-	for _, id := range v.class.mro {
+	order, err := in.mroOf(v.class)
+	if err != nil {
+		return nil, err
+	}
+	for _, class := range order {
 		if !passed {
-			passed = id == v.start.id
+			passed = sameClass(class, v.start)
 			continue
 		}
-		class, err := in.classByID(id)
+		found, err := in.ownAttribute(class, name)
 		if err != nil {
 			return nil, err
 		}
-		holds, err := in.classHolds(class, name)
-		if err != nil {
-			return nil, err
-		}
-		if !holds {
+		if found == nil {
 			continue
-		}
-		found, _, err := in.classLookup(class, name)
-		if err != nil {
-			return nil, err
 		}
 		if _, isClass := v.bound.(*Class); isClass {
 			return in.bindToClass(found, v.bound.(*Class))

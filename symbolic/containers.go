@@ -252,6 +252,9 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 	case *LibraryValue:
 		return v.kind + " " + v.text, nil
 	case *Class:
+		if v.made != nil {
+			return v, nil
+		}
 		if v.id != 0 {
 			return fmt.Sprintf("class %d", v.id), nil
 		}

@@ -153,6 +153,12 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 
 // breakOrRestart compiles a break at the frame's current instruction, or moves it out to the innermost call that can be continued.
 func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
+	if in.request.Options.FullGraph {
+		// The break is the answer: no code is wanted that goes on behind it.
+		in.note(frame, reason)
+		in.result = &Result{Program: in.program, Breaks: in.notes, Frame: in.request.Function}
+		return errorBreak
+	}
 	var blocked *Frame
 	for f := frame; f != nil; f = f.back {
 		if !f.resumable && f.back != nil {

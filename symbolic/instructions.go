@@ -167,7 +167,7 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	case bytecode.MakeFunction:
 		err = in.makeFunction(f, i.Arg)
 	case bytecode.LoadBuildClass:
-		err = unsupported(reasonClass, "")
+		f.push(&Builtin{name: "builtins.__build_class__"})
 	case bytecode.ReturnGenerator:
 		return in.makeGenerator(f)
 	case bytecode.ReturnValue:

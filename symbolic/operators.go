@@ -638,7 +638,7 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 	}
 	if x, ok := left.(*Class); ok {
 		y, ok := right.(*Class)
-		return ok && (x.id != 0 && x.id == y.id || x.name == y.name && (x.id == 0 || y.id == 0)), nil
+		return ok && sameClass(x, y), nil
 	}
 	if x, ok := left.(*LibraryValue); ok {
 		if y, ok := right.(*LibraryValue); ok {
@@ -736,6 +736,9 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 	case *SliceValue:
 		return in.wireItems("slice", []Value{v.start, v.stop, v.step})
 	case *Class:
+		if v.made != nil {
+			return nil, false
+		}
 		if v.id == 0 {
 			resolved, err := in.namedClass(v.name)
 			if err != nil {

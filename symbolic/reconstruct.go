@@ -294,6 +294,9 @@ func (cg *generator) buildPlain(value Value) error {
 	case *Builtin:
 		return cg.buildBuiltin(v)
 	case *Class:
+		if v.made != nil {
+			return &cannotRebuild{v.made.born, "a class"}
+		}
 		resolved, err := cg.in.namedClass(v.name)
 		if err != nil {
 			return err

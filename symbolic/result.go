@@ -9,7 +9,7 @@ import (
 
 // Result is what a capture came to.
 type Result struct {
-	Code          *bytecode.Code
+	Code          *bytecode.Code // nil where a whole graph was asked for and there is a break
 	Captures      int
 	Program       *guards.Program
 	Graph         *graph.Graph // nil when no tensor operation is needed
@@ -51,6 +51,10 @@ func (in *Interpreter) note(f *Frame, reason *Unsupported) {
 // Wire writes the result in the form of docs/contracts.md, section 4, without its graphs and report.
 func (r *Result) Wire() *bytecode.Dict {
 	wired := &bytecode.Dict{}
+	if r.Code == nil {
+		wired.Set("action", "plain")
+		return wired
+	}
 	wired.Set("action", "entry")
 	wired.Set("code", r.Code)
 	wired.Set("captures", int64(r.Captures))

@@ -194,6 +194,9 @@ type Class struct {
 	hasDict       bool
 	source        *guards.Source
 	ownAttributes map[string]Value
+	made          *madeClass // set for a class that the program defines during capture
+	shortName     string     // __name__ and __qualname__ of such a class
+	qualified     string
 }
 
 // Instance is an object of a class written in Python (or an exception).
