@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/cockroachdb/errors"
@@ -17,6 +18,7 @@ type Toolchain struct {
 	start    sync.Once
 	ready    chan struct{}
 	failure  error
+	wanted   atomic.Bool // whether a kernel came already
 	llvm     bindings
 	triple   string
 	target   uintptr
@@ -59,7 +61,7 @@ func (t *Toolchain) Wait() error {
 // warm compiles a small kernel, so that the library's pages are in memory when the first real one comes.
 func (t *Toolchain) warm() {
 	target, ok := HostTarget()
-	if !ok || t.failure != nil {
+	if !ok || t.failure != nil || t.wanted.Load() {
 		return
 	}
 	b := loop.NewBuilder("warm", loop.Argument(0))
@@ -68,7 +70,7 @@ func (t *Toolchain) warm() {
 	b.Stage()
 	value := b.Load(in, loop.Static(0), loop.Static(1))
 	b.Store(b.Do(loop.OpMaximum, loop.F32, value, b.Constant(loop.F32, loop.FloatBits(0))), out, loop.Static(0), loop.Static(1))
-	_, _ = t.Compile(Emit(b.Kernel, target), target) // a failure will show again where it matters
+	_, _ = t.compileFor(target, Emit(b.Kernel, target)) // a failure will show again where it matters
 }
 
 func (t *Toolchain) load() error {
@@ -95,9 +97,14 @@ func (t *Toolchain) load() error {
 
 // Compile turns the text of one LLVM module into a relocatable object file for the target. Equal text gives equal bytes.
 func (t *Toolchain) Compile(text string, target Target) ([]byte, error) {
+	t.wanted.Store(true)
 	if err := t.Wait(); err != nil {
 		return nil, err
 	}
+	return t.compileFor(target, text)
+}
+
+func (t *Toolchain) compileFor(target Target, text string) ([]byte, error) {
 	machine := t.borrow(target)
 	defer t.giveBack(target, machine)
 	return t.compile(text, machine)

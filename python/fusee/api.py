@@ -10,7 +10,8 @@ from typing import Any, TypeVar, overload
 
 from . import backends, options, settings, warn
 from .explain import Explanation
-from .host import reports
+from .host import miss, reports
+from .host.records import RECORDS
 from .wrap import compiled, original
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,8 +110,6 @@ def explain(
 
 def reset() -> None:
     """Drop every compiled entry, count and given warning; compiled functions start anew at their next call."""
-    from .host.records import RECORDS
-
     RECORDS.reset()
     reports.COUNTS.clear()
     warn.forget()
@@ -125,8 +124,6 @@ class _Disabled(contextlib.ContextDecorator):
     """``with fusee.disable():`` compiled functions run as plain Python on this thread."""
 
     def __enter__(self) -> _Disabled:
-        from .host import miss
-
         self._paused = miss.paused()
         self._paused.__enter__()
         return self

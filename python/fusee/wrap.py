@@ -10,6 +10,8 @@ from typing import Any
 
 from . import _shim
 from .host import slots
+from .host.miss import anticipate, on_miss
+from .host.records import RECORDS
 from .options import Options
 
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -42,12 +44,10 @@ def original(target: Any) -> Any:
 
 
 def _function(function: Any, options: Options) -> Any:
-    from .host.miss import on_miss
-    from .host.records import RECORDS
-
     marked = slots.instance_dict(function) or {}
     if function.__code__.co_flags & _RUNS_LATER or marked.get("_torchdynamo_disable") or marked.get("_fusee_disable"):
         return function
+    anticipate(options)
     calibrate()
     stand_in = _shim.CompiledFunction(function, RECORDS.of(function, options), on_miss)
     return functools.update_wrapper(stand_in, function)

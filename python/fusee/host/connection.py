@@ -1,14 +1,17 @@
 """The child process that compiles, and the messages to and from it (docs/contracts.md, section 1).
 
-The child is spawned at the first compile, spoken to over a socketpair, and replaced when it died, timed out, was
-interrupted in the middle of a compile, or when this process is a forked child of the one that started it.
+The child is spawned at the first compile, or a little ahead of it, spoken to over a socketpair, and replaced when it
+died, timed out, was interrupted in the middle of a compile, or when this process is a forked child of the one that
+started it.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import marshal
+import multiprocessing
 import os
 import shutil
 import signal
@@ -192,6 +195,7 @@ class Connection:
         self._hello = hello
         self._child: Child | None = None
         self._busy = threading.RLock()
+        self._anticipated = False
 
     def converse(
         self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None
@@ -259,6 +263,20 @@ class Connection:
             self.stop()
             raise
 
+    def anticipate(self, options: Mapping[str, settings.Value]) -> None:
+        """Start the first child ahead of the first compile, so that it is up by then; only the compile may complain.
+
+        Not in the workers of ``multiprocessing``, which import the program but often compile nothing.
+        """
+        if self._anticipated or multiprocessing.parent_process() is not None or not self._busy.acquire(blocking=False):
+            return
+        self._anticipated = True
+        try:
+            with contextlib.suppress(HostFailure):
+                self.prepare(options)
+        finally:
+            self._busy.release()
+
     def stop(self) -> None:
         """End the child, if there is one; the next conversation starts another."""
         child, self._child = self._child, None
@@ -307,6 +325,17 @@ def _cuda_library(name: str, package: str) -> str:
 
 def hello() -> dict[str, Any]:
     """The first message: versions, where the code generators are, and the settings."""
+    return {
+        **_installed(),
+        "cuda_arch": architecture(),
+        "cache_dir": _usable(cache_folder()),
+        "settings": {**settings.environment(), "cache_size": int(settings.number("cache_size")) << 20},
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _installed() -> Mapping[str, Any]:
+    """The part of the first message that stays the same as long as the process lives."""
     import torch
 
     from .. import __version__
@@ -319,9 +348,6 @@ def hello() -> dict[str, Any]:
         "llvm": _library("llvmlite/binding/libllvmlite.so"),
         "nvrtc": _cuda_library("nvrtc", "cuda_nvrtc"),
         "nvjitlink": _cuda_library("nvJitLink", "nvjitlink"),
-        "cuda_arch": architecture(),
-        "cache_dir": _usable(cache_folder()),
-        "settings": {**settings.environment(), "cache_size": int(settings.number("cache_size")) << 20},
     }
 
 

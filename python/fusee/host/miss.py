@@ -12,12 +12,12 @@ from typing import Any
 from .. import _shim, warn
 from ..errors import HostFailure, Unsupported
 from ..options import Options
-from . import reports
+from . import remembered, reports
 from .answer import Answers
-from .connection import CONNECTION
+from .connection import CONNECTION, Answer, Message
 from .describe import ObjectTable
 from .install import Installer
-from .record import Tape, recorders
+from .record import Recorder, Tape, recorders
 from .records import Target
 
 
@@ -120,7 +120,8 @@ def _give_up(miss: _Miss) -> None:
 
 
 def _attempt(miss: _Miss) -> Any:
-    CONNECTION.prepare(miss.target.options.changed)
+    if remembered.nothing_kept(miss.target.options.changed):
+        CONNECTION.prepare(miss.target.options.changed)  # comes up while the call is described
     table = ObjectTable()
     try:
         return _installed(miss, table)
@@ -141,21 +142,38 @@ def _installed(miss: _Miss, table: ObjectTable) -> Any:
     return entry
 
 
+def anticipate(options: Options) -> None:
+    """Start the compiler now if the first call of a function with these options is going to need it."""
+    if remembered.nothing_kept(options.changed):
+        CONNECTION.anticipate(options.changed)
+
+
 def converse(message: tuple[Any, ...], table: ObjectTable, options: Options, name: str) -> dict[str, Any]:
-    """One conversation with the compiler, recorded for whoever wants the trace; the ``done`` result."""
+    """The ``done`` result of a request: of an earlier conversation that went as this one goes, or of the compiler."""
     wanted = recorders(options.changed)
-    tape = Tape() if wanted else None
-    try:
-        reply = CONNECTION.converse(message, Answers(table), options.changed, tape)
-    finally:
-        for recorder in wanted if tape is not None else ():
-            _save(tape, recorder.file(name))
+    answers = Answers(table)
+    earlier = None if wanted else remembered.conversation(message, answers, options.changed)
+    reply = earlier.recall() if earlier is not None else None
+    if reply is None:
+        reply = _ask(message, earlier or answers, options, wanted, name)
+        if earlier is not None:
+            earlier.keep(reply)
     if reply[0] == "failed":
         raise _failure(reply[1])
     result: dict[str, Any] = reply[1]
     for text in result.get("warnings") or ():
         warn.once(f"compiler {text}", str(text))
     return result
+
+
+def _ask(message: tuple[Any, ...], answer: Answer, options: Options, wanted: list[Recorder], name: str) -> Message:
+    """One conversation with the compiler, recorded for whoever wants the trace."""
+    tape = Tape() if wanted else None
+    try:
+        return CONNECTION.converse(message, answer, options.changed, tape)
+    finally:
+        for recorder in wanted:
+            _save(tape, recorder.file(name))
 
 
 def _save(tape: Any, path: Any) -> None:
