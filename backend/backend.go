@@ -40,6 +40,9 @@ type Image struct {
 	Warnings             []string
 }
 
+// ErrNoCode marks the error of a graph whose kernels were written, but whose emitter made no code of them.
+var ErrNoCode = errors.New("no code was made of a kernel")
+
 // Compiler compiles graphs. It has no state beside its options and is safe for use by several goroutines if the emitters are.
 type Compiler struct {
 	options Options
@@ -208,7 +211,7 @@ func (c *compilation) emitFor(device string, kernels []*kernel) error {
 	}
 	images, err := c.compiler.options.Emitters[device].Emit(text)
 	if err != nil {
-		return err
+		return errors.Mark(err, ErrNoCode)
 	}
 	for index, k := range kernels {
 		image := images[index]

@@ -43,6 +43,9 @@ func (e *CPUEmitter) emit(kernel *loop.Kernel) (Image, error) {
 		image.Code = code
 		return image, nil
 	}
+	if err := e.Toolchain.Wait(); err != nil {
+		return Image{}, err // of no kernel in particular
+	}
 	code, err := e.Toolchain.Compile(image.Source, e.Target)
 	if err != nil {
 		return Image{}, errors.Wrapf(err, "compiling kernel %s", kernel.Name)

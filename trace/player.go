@@ -126,7 +126,7 @@ func (p *Player) Receive() (Message, error) {
 	return decodeMessage(current.body)
 }
 
-// Send implements Transport. The error is a *Mismatch when the message is not the recorded one; times of a report do not count.
+// Send implements Transport. The error is a *Mismatch when the message is not the recorded one; times of a report and warnings do not count.
 func (p *Player) Send(message Message) error {
 	if p.mismatch != nil {
 		return p.mismatch
@@ -139,7 +139,7 @@ func (p *Player) Send(message Message) error {
 		return nil // a trace may end where the host died
 	}
 	want := p.frames[p.next]
-	if !want.fromHost && equalButTimes(want.body, got) {
+	if !want.fromHost && equalHere(want.body, got) {
 		p.next++
 		return nil
 	}
@@ -175,7 +175,7 @@ func (p *Player) differs(want, got []byte) error {
 	recorded, err := decodeMessage(want)
 	if err == nil && got != nil {
 		now, _ := decodeMessage(got)
-		if place, a, b := Difference(withoutTimes(recorded), withoutTimes(now)); place != "" {
+		if place, a, b := Difference(withoutPlace(recorded), withoutPlace(now)); place != "" {
 			mismatch.Place, mismatch.Want, mismatch.Got = place, a, b
 		}
 	}
@@ -183,8 +183,8 @@ func (p *Player) differs(want, got []byte) error {
 	return p.mismatch
 }
 
-// equalButTimes compares two messages; the times of a report need not be the same (docs/contracts.md, section 8).
-func equalButTimes(want, got []byte) bool {
+// equalHere compares two messages but for what depends on where and when a result was made (docs/contracts.md, section 1).
+func equalHere(want, got []byte) bool {
 	if bytes.Equal(want, got) {
 		return true
 	}
@@ -201,31 +201,37 @@ func canonical(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bytecode.Marshal(withoutTimes(message))
+	return bytecode.Marshal(withoutPlace(message))
 }
 
-// withoutTimes copies a result's message without the times of its report.
-func withoutTimes(message Message) Message {
+// withoutPlace copies a result's message without the times of its report, and without warnings about the machine.
+func withoutPlace(message Message) Message {
 	if len(message) != 2 || message[0] != "done" {
 		return message
 	}
-	report := withField(Field(message[1], "report"), "times", bytecode.None)
-	return Message{message[0], withField(message[1], "report", report)}
+	result, ok := without(message[1], "warnings").(*bytecode.Dict)
+	if !ok {
+		return message
+	}
+	for i, key := range result.Keys {
+		if key == "report" {
+			result.Values[i] = without(result.Values[i], "times")
+		}
+	}
+	return Message{message[0], result}
 }
 
-// withField copies a dict with another value under a key that it has.
-func withField(object bytecode.Object, name string, value bytecode.Object) bytecode.Object {
+// without copies a dict without a key.
+func without(object bytecode.Object, name string) bytecode.Object {
 	dict, ok := object.(*bytecode.Dict)
 	if !ok {
 		return object
 	}
 	changed := &bytecode.Dict{}
 	for i, key := range dict.Keys {
-		if key == name {
-			changed.Set(key, value)
-			continue
+		if key != name {
+			changed.Set(key, dict.Values[i])
 		}
-		changed.Set(key, dict.Values[i])
 	}
 	return changed
 }

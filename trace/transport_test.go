@@ -145,6 +145,10 @@ func TestTimesOfReportsDoNotCount(t *testing.T) {
 	if err := player(t, result("a", dict("capture", int64(3)))).Send(result("a", dict("capture", int64(99), "lower", int64(1)))); err != nil {
 		t.Error(err)
 	}
+	warned := Message{"done", dict("code", "a", "report", dict("format", int64(1)), "warnings", bytecode.Tuple{"no LLVM"})}
+	if err := player(t, warned).Send(result("a", dict())); err != nil {
+		t.Error(err)
+	}
 	if player(t, result("a", dict())).Send(result("b", dict())) == nil {
 		t.Error("another result passes")
 	}

@@ -123,9 +123,18 @@ func (c *Cache) Put(key Key, content []byte) error {
 	sum := sha256.Sum256(content)
 	path := c.path(key)
 	if err := writeWhole(path, []byte(magic), sum[:], content); err != nil {
-		return errors.Wrap(err, "keeping compiled code")
+		return errors.Newf("compiled code is not kept in %s: %v", c.folder, systemError(err))
 	}
 	return c.grow(int64(headerSize + len(content)))
+}
+
+// systemError is what the system said, without the file's name, which is another one each time.
+func systemError(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
 }
 
 // writeWhole writes a file under another name and renames it when it is complete.

@@ -18,7 +18,7 @@ type Toolchain struct {
 	start    sync.Once
 	ready    chan struct{}
 	failure  error
-	wanted   atomic.Bool // whether a kernel came already
+	wanted   atomic.Bool // whether a kernel waits or came already
 	llvm     bindings
 	triple   string
 	target   uintptr
@@ -53,6 +53,7 @@ func (t *Toolchain) Start() {
 
 // Wait starts if need be and returns when the library is loaded, or why it could not be.
 func (t *Toolchain) Wait() error {
+	t.wanted.Store(true)
 	t.Start()
 	<-t.ready
 	return t.failure
@@ -97,7 +98,6 @@ func (t *Toolchain) load() error {
 
 // Compile turns the text of one LLVM module into a relocatable object file for the target. Equal text gives equal bytes.
 func (t *Toolchain) Compile(text string, target Target) ([]byte, error) {
-	t.wanted.Store(true)
 	if err := t.Wait(); err != nil {
 		return nil, err
 	}

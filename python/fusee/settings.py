@@ -26,6 +26,7 @@ class Setting:
     default: Value
     variable: str
     doc: str
+    choices: tuple[Value, ...] = ()  # all values it can have; empty: any of its type
 
 
 TABLE: tuple[Setting, ...] = (
@@ -37,6 +38,14 @@ TABLE: tuple[Setting, ...] = (
         "cache_dir", str, "", "FUSEE_CACHE_DIR", "Folder of the disk cache; empty: fusee in the user's cache folder."
     ),
     Setting("cache_size", int, 1024, "FUSEE_CACHE_SIZE", "Limit of the disk cache in MiB."),
+    Setting(
+        "numerics",
+        str,
+        "fused",
+        "FUSEE_NUMERICS",
+        "Half-precision values inside fused kernels: `fused` keeps them in float32, `eager` rounds each as eager does.",
+        ("fused", "eager"),
+    ),
     Setting("record", str, "", "FUSEE_RECORD", "Folder that gets one trace file for each compile; empty: none."),
     Setting("logs", str, "", "FUSEE_LOGS", "What to log, in the grammar of TORCH_LOGS."),
     Setting(
@@ -65,9 +74,16 @@ _PARSERS: Mapping[type, Callable[[str], Value]] = {bool: _boolean, int: int, flo
 def parse(row: Setting, text: str) -> Value:
     """The value that ``text`` from the environment stands for; UnknownSetting when it is not of the setting's type."""
     try:
-        return _PARSERS[row.kind](text.strip())
+        value = _PARSERS[row.kind](text.strip())
     except ValueError:
         raise UnknownSetting(f"{row.variable}={text!r} is not of type {row.kind.__name__}: {row.doc}") from None
+    return _chosen(row, value)
+
+
+def _chosen(row: Setting, value: Value) -> Value:
+    if row.choices and value not in row.choices:
+        raise unknown(f"value of {row.name!r}", str(value), list(map(str, row.choices)))
+    return value
 
 
 def unknown(what: str, name: str, valid: list[str]) -> UnknownSetting:
@@ -93,7 +109,7 @@ def _convert(row: Setting, value: Any) -> Value:
         return float(value)
     if type(value) is not row.kind:
         raise UnknownSetting(f"setting {row.name!r} takes {row.kind.__name__}, not {type(value).__name__}: {row.doc}")
-    return row.kind(value)  # type: ignore[no-any-return]
+    return _chosen(row, row.kind(value))
 
 
 @lru_cache(maxsize=1)

@@ -60,6 +60,39 @@ def test_seed_example_with_every_backend() -> None:
     assert "torch.relu" in modules[0].code
 
 
+def half_precision(x: Any, y: Any) -> Any:
+    return torch.sin(x * y + 1) * x - y
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_numerics_of_eager(dtype: torch.dtype) -> None:
+    """Rounding every value of a kernel gives eager's bits; keeping them in float32 gives others, closer to the truth."""
+    x, y = torch.linspace(-3, 3, 999, dtype=dtype), torch.linspace(5, -1, 999, dtype=dtype)
+    expected = half_precision(x, y)
+    rounded = fusee.compile(half_precision, options={"numerics": "eager"})(x, y)
+    fused = fusee.compile(half_precision)(x, y)
+    torch.testing.assert_close(rounded, expected, rtol=0, atol=0)
+    assert not torch.equal(fused, expected)
+    truth = half_precision(x.double(), y.double())
+    assert (fused.double() - truth).norm() < (expected.double() - truth).norm()
+
+
+@pytest.mark.parametrize(("library", "text"), [("", "no LLVM library was found"), (__file__, "loading LLVM")])
+def test_missing_code_generator_warns_once(
+    caught: list[Any], monkeypatch: pytest.MonkeyPatch, library: str, text: str
+) -> None:
+    """Whatever is wrong with LLVM, the result is eager's and one warning says so, however many functions need it."""
+    found = connection._installed()
+    monkeypatch.setattr(connection, "_installed", lambda: {**found, "llvm": library})
+    x, y = torch.ones(3), torch.ones(3)
+    for size in (3, 4):
+        x, y = torch.linspace(-1, 1, size), torch.ones(size)
+        for function in (f, lambda x, y: torch.relu(x - y) * 3):
+            torch.testing.assert_close(fusee.compile(function)(x, y), function(x, y), rtol=0, atol=0)
+    messages = [str(item.message) for item in caught]
+    assert len(messages) == 1 and text in messages[0] and "llvmlite" in messages[0], messages
+
+
 def test_fullgraph_names_the_place() -> None:
     def branches(x: Any) -> Any:
         if x.sum() > 0:

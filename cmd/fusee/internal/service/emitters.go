@@ -24,6 +24,10 @@ const (
 type codeGenerators interface {
 	// forDevices gives the emitters by device type; architecture is that of the GPU, "" without one.
 	forDevices(architecture string) map[string]backend.Emitter
+	// missing says what keeps kernels for a device type from being made here, "" where nothing does or nobody could help it.
+	missing(device, architecture string) string
+	// takeWarnings returns what went wrong beside a compile since it was asked last, such as a cache folder that cannot be used.
+	takeWarnings() []string
 	// machine names the level of the CPU ("" where no kernels are made for it), and says whether its C library has vector mathematics.
 	machine() (name string, vectorMath bool)
 }
@@ -52,7 +56,7 @@ func newEmitters(hello bytecode.Object) codeGenerators {
 		}
 		opened, err := cache.Open(folder, limit)
 		if err != nil {
-			e.warnings = append(e.warnings, err.Error())
+			e.warnings = append(e.warnings, withHints(err))
 		}
 		e.cache = opened
 	}
@@ -68,6 +72,22 @@ func (e *emitters) machine() (name string, vectorMath bool) {
 		return "", false
 	}
 	return e.target.Name, e.target.VectorMath
+}
+
+func (e *emitters) missing(device, architecture string) string {
+	switch {
+	case device == "cpu" && e.cpuReady && e.toolchain.Path() == "":
+		return "no LLVM library was found, so operators run one by one; install the Python package llvmlite"
+	case device == "cuda" && architecture != "" && e.nvrtcPath == "":
+		return "NVRTC was not found, so operators run one by one on the GPU; it comes with torch's CUDA packages"
+	}
+	return ""
+}
+
+func (e *emitters) takeWarnings() []string {
+	taken := e.warnings
+	e.warnings = nil
+	return taken
 }
 
 func (e *emitters) forDevices(architecture string) map[string]backend.Emitter {

@@ -1,6 +1,10 @@
 package service
 
 import (
+	"slices"
+
+	"github.com/cockroachdb/errors"
+
 	"fusee/backend"
 	"fusee/bytecode"
 	"fusee/graph"
@@ -15,6 +19,7 @@ type CompiledGraph struct {
 	Graph    *graph.Graph
 	Compiled *backend.Compiled // nil when Python runs the nodes one by one
 	Why      string            // why Python runs it
+	warnings []string
 }
 
 // compileGraph lowers a graph to a launch plan, or leaves it to Python: for another backend, for autograd, or where lowering fails.
@@ -34,9 +39,19 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 }
 
 func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
-	compiler := backend.New(backend.Options{Emitters: s.generators.forDevices(request.architecture)})
+	compiler := backend.New(backend.Options{
+		Emitters:           s.generators.forDevices(request.architecture),
+		RoundIntermediates: s.setting(request, "numerics") == "eager",
+	})
+	compiled.warnings = s.missingGenerators(compiled.Graph, request)
 	plan, err := compiler.Compile(withoutModes(compiled.Graph))
+	if plan != nil {
+		compiled.warnings = append(compiled.warnings, plan.Warnings...)
+	}
 	switch name, found := kernelWithoutCode(plan); {
+	case errors.Is(err, backend.ErrNoCode):
+		compiled.warnings = append(compiled.warnings, "kernels could not be compiled, so Python runs graphs: "+withHints(err))
+		compiled.Why = err.Error()
 	case err != nil:
 		compiled.Why = err.Error()
 	case found:
@@ -44,6 +59,29 @@ func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
 	default:
 		compiled.Compiled = plan
 	}
+}
+
+// missingGenerators says for each device type of a graph why no kernels are made for it.
+func (s *Service) missingGenerators(g *graph.Graph, request *request) []string {
+	var warnings []string
+	for _, node := range g.Nodes {
+		for _, output := range node.Outputs {
+			text := s.generators.missing(output.Meta.Device.Type, request.architecture)
+			if text != "" && !slices.Contains(warnings, text) {
+				warnings = append(warnings, text)
+			}
+		}
+	}
+	return warnings
+}
+
+// withHints gives an error's text with what to do about it.
+func withHints(err error) string {
+	text := err.Error()
+	if hint := errors.FlattenHints(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return text
 }
 
 // kernelWithoutCode finds a kernel of a plan that was not compiled, as happens in replays only.

@@ -33,6 +33,7 @@ func (s *Service) lower(message bytecode.Object) (*bytecode.Dict, error) {
 	result := &bytecode.Dict{}
 	result.Set("graphs", wireLowered(compilation.Graphs))
 	result.Set("report", compilation.describe(&reporter{session: session}))
+	s.addWarnings(result, compilation)
 	compilation.Result = result
 	if s.Observe != nil {
 		s.Observe(compilation)

@@ -120,6 +120,10 @@ func (r *recording) generators(hello bytecode.Object) codeGenerators {
 	return r
 }
 
+func (r *recording) missing(string, string) string { return "" }
+
+func (r *recording) takeWarnings() []string { return nil }
+
 func (r *recording) machine() (name string, vectorMath bool) { return r.cpu, r.vectorMath }
 
 func (r *recording) forDevices(architecture string) map[string]backend.Emitter {

@@ -4,6 +4,7 @@ package service
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/errors"
@@ -23,6 +24,7 @@ type Service struct {
 	// newGenerators makes the code generators once hello has told what the host has.
 	newGenerators func(hello bytecode.Object) codeGenerators
 	generators    codeGenerators
+	settings      bytecode.Object // of the process, from hello
 	// clock is read for the times of a report only, never for a result.
 	clock func() time.Time
 	// Observe, when set, sees each capture and its result; replaying shows them.
@@ -105,7 +107,7 @@ func failure(err error) trace.Message {
 }
 
 func (s *Service) greet(hello bytecode.Object) trace.Message {
-	s.generators = s.newGenerators(hello)
+	s.generators, s.settings = s.newGenerators(hello), trace.Field(hello, "settings")
 	ready := &bytecode.Dict{}
 	ready.Set("version", s.version)
 	ready.Set("protocol", int64(Protocol))
@@ -145,11 +147,39 @@ func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
 		return nil, err
 	}
 	result.Set("report", report)
+	s.addWarnings(result, compilation)
 	compilation.Result = result
 	if s.Observe != nil {
 		s.Observe(compilation)
 	}
 	return result, nil
+}
+
+// addWarnings tells the user what went wrong beside a compilation, which itself did not fail.
+func (s *Service) addWarnings(result *bytecode.Dict, c *Compilation) {
+	list := &bytecode.List{}
+	warn := func(texts []string) {
+		for _, text := range texts {
+			if !slices.Contains(list.Items, bytecode.Object(text)) {
+				list.Items = append(list.Items, text)
+			}
+		}
+	}
+	warn(s.generators.takeWarnings())
+	for _, compiled := range c.Graphs {
+		warn(compiled.warnings)
+	}
+	if len(list.Items) > 0 {
+		result.Set("warnings", list)
+	}
+}
+
+// setting is the value that the request gives a setting, else the process; nil where neither does.
+func (s *Service) setting(request *request, name string) bytecode.Object {
+	if value := trace.Field(request.settings, name); value != nil {
+		return value
+	}
+	return trace.Field(s.settings, name)
 }
 
 func (c *Compilation) time(stage string, elapsed time.Duration) {
