@@ -195,6 +195,9 @@ func (c *caller) number(tag string, value graph.Value) (bytecode.Object, error) 
 		object, err := c.plan.size(v)
 		return bytecode.Tuple{tag, object}, err
 	case *graph.Input:
+		if v.Kind == graph.Float {
+			return bytecode.Tuple{tag, bytecode.Tuple{"float_slot", int64(v.Index)}}, nil
+		}
 		return bytecode.Tuple{tag, bytecode.Tuple{"slot", int64(v.Index)}}, nil
 	}
 	return nil, errors.Newf("%s is no number", graph.FormatValue(value))

@@ -41,19 +41,9 @@ func (p *plan) expression(e *graph.Expr) (bytecode.Object, error) {
 		return e.Value, nil
 	case graph.ExprSymbol:
 		return p.symbol(e.Name)
-	case graph.ExprModulo: // a − (a // b)·b
-		quotient := &graph.Expr{Op: graph.ExprFloorDivide, Args: e.Args}
-		whole, err := p.expression(&graph.Expr{Op: graph.ExprMultiply, Args: []*graph.Expr{quotient, e.Args[1]}})
-		if err != nil {
-			return nil, err
-		}
-		dividend, err := p.expression(e.Args[0])
-		return bytecode.Tuple{"-", dividend, whole}, err
 	}
-	name, ok := map[graph.ExprOp]string{graph.ExprAdd: "+", graph.ExprMultiply: "*", graph.ExprFloorDivide: "//"}[e.Op]
-	if !ok {
-		return nil, errors.Newf("a plan cannot compute the size %s", e)
-	}
+	name := map[graph.ExprOp]string{graph.ExprAdd: "+", graph.ExprMultiply: "*", graph.ExprFloorDivide: "//", graph.ExprModulo: "%",
+		graph.ExprMaximum: "max", graph.ExprMinimum: "min"}[e.Op]
 	result, err := p.expression(e.Args[0])
 	for _, arg := range e.Args[1:] {
 		var right bytecode.Object
@@ -76,8 +66,10 @@ func (p *plan) symbol(name string) (bytecode.Object, error) {
 		switch {
 		case symbol.Name != name:
 			continue
+		case source.Input < 0:
+			return nil, errors.Newf("no input of the graph gives %s", name)
 		case source.Stride:
-			return nil, errors.Newf("a plan cannot read the stride %s", name)
+			return bytecode.Tuple{"stride", int64(source.Input), int64(source.Dim)}, nil
 		case source.Dim < 0:
 			return bytecode.Tuple{"slot", int64(source.Input)}, nil
 		}

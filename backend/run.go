@@ -247,6 +247,8 @@ func (r *runner) integer(object bytecode.Object) int64 {
 		return r.slots[expression[1].(int64)].Number
 	case "size":
 		return r.slots[expression[1].(int64)].Sizes[expression[2].(int64)]
+	case "stride":
+		return r.slots[expression[1].(int64)].Strides[expression[2].(int64)]
 	}
 	left, right := r.integer(expression[1]), r.integer(expression[2])
 	switch expression[0].(string) {
@@ -256,10 +258,17 @@ func (r *runner) integer(object bytecode.Object) int64 {
 		return left - right
 	case "*":
 		return left * right
+	case "max":
+		return max(left, right)
+	case "min":
+		return min(left, right)
 	}
 	quotient := left / right
 	if left%right != 0 && (left < 0) != (right < 0) {
 		quotient--
+	}
+	if expression[0] == bytecode.Object("%") {
+		return left - quotient*right
 	}
 	return quotient
 }

@@ -39,6 +39,7 @@ func (g *Graph) Call(target string, args []Value, keywords []Keyword, state Stat
 	if g.Shapes == nil {
 		g.Shapes = NewShapeEnvironment()
 	}
+	g.Shapes.At(state.Origin)
 	c := &caller{graph: g, state: state, target: target, args: args, keywords: keywords}
 	if !wellFormed(c.values()) {
 		return nil, unknown("arguments that no graph holds")

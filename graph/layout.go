@@ -45,6 +45,9 @@ func channelsLastOrder(dimensions int) []int {
 	return nil
 }
 
+// IsContiguous decides whether a tensor's elements lie in row-major order without gaps, as c10 does.
+func (e *ShapeEnvironment) IsContiguous(m *Meta) bool { return e.isContiguous(m) }
+
 func (e *ShapeEnvironment) isContiguous(m *Meta) bool {
 	return e.anyZero(m.Sizes) || e.contiguousIn(rowMajor(m.Dim()), m.Sizes, m.Strides)
 }

@@ -228,8 +228,8 @@ func inferLinear(c *inference) error {
 // which kernel is picked.
 func inferAttention(c *inference) error {
 	q, k, v := c.tensor("query"), c.tensor("key"), c.tensor("value")
-	dropout, _ := c.value("dropout_p").(float64)
-	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || c.boolean("enable_gqa") || dropout != 0 || q.Device.Type != "cpu" {
+	dropout, isPlain := c.value("dropout_p").(float64)
+	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || c.boolean("enable_gqa") || !isPlain || dropout != 0 || q.Device.Type != "cpu" {
 		return unknown("attention arguments")
 	}
 	d, e := q.DType, c.shapes

@@ -183,6 +183,10 @@ func (c *inference) checkOperator(compute DType) error {
 		if compute == Uint8 { // the default bounds are not uint8, which torch versions treat differently
 			return unknown("hardtanh of uint8")
 		}
+	case "nan_to_num":
+		if _, symbolic := c.value("nan").(*Input); symbolic {
+			return unknown("nan_to_num by a number that is not known")
+		}
 	case "clamp":
 		if c.value("min") == nil && c.value("max") == nil {
 			return unknown("clamp without bounds")

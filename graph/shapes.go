@@ -1,20 +1,24 @@
 package graph
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 // SymbolSource says which run-time number a symbol stands for: dimension Dim of input Input, its stride when Stride is set,
-// or the integer input itself when Dim is −1.
+// or the integer input itself when Dim is −1. Input is −1 while no input of the graph gives it.
 type SymbolSource struct {
 	Input  int
 	Dim    int
 	Stride bool
 }
 
-// Symbol is a number that may differ from run to run. Least is a lower bound known to hold.
+// Unbounded is the Least of a symbol that has no known lower bound.
+const Unbounded = math.MinInt64
+
+// Symbol is a number that may differ from run to run. Least is a lower bound known to hold, or Unbounded.
 type Symbol struct {
 	Name   string
 	Hint   int64
@@ -35,11 +39,12 @@ const (
 
 var relationText = [...]string{RelationEqual: "==", RelationNotEqual: "!=", RelationLess: "<", RelationLessEqual: "<="}
 
-// ShapeGuard is a decision taken on symbolic sizes that must come out the same way at run time.
+// ShapeGuard is a decision taken on symbolic sizes that must come out the same way at run time. Origin is the user's line that took it.
 type ShapeGuard struct {
 	Left     *Expr
 	Relation ShapeRelation
 	Right    *Expr
+	Origin   Origin
 }
 
 // String prints the guard as an inequality, "s0 <= 2*s1".
@@ -70,6 +75,9 @@ func (g ShapeGuard) Holds(symbols map[string]int64) bool {
 type ShapeEnvironment struct {
 	symbols []Symbol
 	guards  []ShapeGuard
+	// equal gives symbols that a guard pins the polynomial that they equal.
+	equal  map[string]polynomial
+	origin Origin
 }
 
 // NewShapeEnvironment makes an empty environment.
@@ -269,7 +277,7 @@ func (e *ShapeEnvironment) leastSymbol(name string) (int64, bool) {
 	}
 	for _, s := range e.symbols {
 		if s.Name == name {
-			return s.Least, true
+			return s.Least, s.Least != Unbounded
 		}
 	}
 	return 0, false
@@ -280,7 +288,7 @@ func (e *ShapeEnvironment) Equal(a, b Size) bool {
 	if a.Expr == nil && b.Expr == nil {
 		return a.Hint == b.Hint
 	}
-	difference := e.Subtract(a, b).polynomial()
+	difference := e.Canonical(e.Subtract(a, b)).polynomial()
 	if v, ok := difference.constant(); ok {
 		return v == 0
 	}
@@ -305,7 +313,7 @@ func (e *ShapeEnvironment) LessEqual(a, b Size) bool {
 	if a.Expr == nil && b.Expr == nil {
 		return a.Hint <= b.Hint
 	}
-	difference := e.Subtract(b, a).polynomial()
+	difference := e.Canonical(e.Subtract(b, a)).polynomial()
 	if v, ok := difference.constant(); ok {
 		return v >= 0
 	}
@@ -361,10 +369,13 @@ func (e *ShapeEnvironment) record(difference polynomial, relation ShapeRelation)
 			right = append(right, t)
 		}
 	}
-	guard := ShapeGuard{Left: left.expr(), Relation: relation, Right: right.scaled(-1).expr()}
+	guard := ShapeGuard{Left: left.expr(), Relation: relation, Right: right.scaled(-1).expr(), Origin: e.origin}
 	text := guard.String()
 	known := slices.ContainsFunc(e.guards, func(g ShapeGuard) bool { return g.String() == text })
 	if !known {
 		e.guards = append(e.guards, guard)
+	}
+	if relation == RelationEqual {
+		e.replace(difference)
 	}
 }

@@ -28,6 +28,8 @@ type Check struct {
 	Kind      string
 	Arguments []bytecode.Object
 	Reason    Position
+
+	comparison *comparison // of a check "holds"
 }
 
 // Source is a node of the tree: a place that a value can be read from again at the next call.
@@ -43,9 +45,10 @@ type Source struct {
 
 // Program is the tree under construction.
 type Program struct {
-	roots     []*Source
-	captures  []*Source
-	relations []relation
+	roots       []*Source
+	captures    []*Source
+	relations   []relation
+	comparisons []*comparison
 }
 
 // relation is a check between two sources' values: "same" or "distinct" objects.
@@ -79,6 +82,36 @@ func findOrAdd(list *[]*Source, parent *Source, accessor Accessor, program *Prog
 	return source
 }
 
+// Key names the source by its path, for comparison with paths of another compilation.
+func (s *Source) Key() string {
+	if s.Parent == nil {
+		return s.Accessor.key()
+	}
+	return s.Parent.Key() + " " + s.Accessor.key()
+}
+
+// PathKey is the key of the source with these accessors, the root's first.
+func PathKey(path []Accessor) string {
+	keys := make([]string, len(path))
+	for i, accessor := range path {
+		keys[i] = accessor.key()
+	}
+	return strings.Join(keys, " ")
+}
+
+func (a Accessor) key() string { return fmt.Sprintf("%s(%T %#v)", a.Kind, a.Argument, a.Argument) }
+
+// IsArgument tells parameters and what is found in containers that are parameters.
+func (s *Source) IsArgument() bool {
+	for s.Parent != nil {
+		if s.Accessor.Kind != "item" && s.Accessor.Kind != "key" && s.Accessor.Kind != "items_at" {
+			return false
+		}
+		s = s.Parent
+	}
+	return s.Accessor.Kind == "arg"
+}
+
 // sameConstant compares accessor arguments and check operands. Floats and complex numbers compare by printed form, which tells -0.0 from 0.0.
 func sameConstant(a, b bytecode.Object) bool {
 	return fmt.Sprintf("%T%#v", a, a) == fmt.Sprintf("%T%#v", b, b)
@@ -91,7 +124,7 @@ func (s *Source) Require(reason Position, kind string, arguments ...bytecode.Obj
 			return
 		}
 	}
-	s.Checks = append(s.Checks, Check{kind, arguments, reason})
+	s.Checks = append(s.Checks, Check{Kind: kind, Arguments: arguments, Reason: reason})
 }
 
 // Relate requires that two sources keep giving the same object ("same") or different ones ("distinct").
@@ -106,8 +139,11 @@ func (p *Program) Relate(reason Position, kind string, first, second *Source) {
 	p.relations = append(p.relations, relation{kind, first, second, reason})
 }
 
-// settle turns relations into checks on whichever source the shim reads later.
+// settle turns relations and comparisons into checks on whichever source the shim reads last.
 func (p *Program) settle() {
+	if len(p.relations) == 0 && len(p.comparisons) == 0 {
+		return
+	}
 	order := map[*Source]int{}
 	var walk func(sources []*Source)
 	walk = func(sources []*Source) {
@@ -124,7 +160,10 @@ func (p *Program) settle() {
 		}
 		late.Require(r.reason, r.kind, int64(early.Capture))
 	}
-	p.relations = nil
+	for _, c := range p.comparisons {
+		c.settle(order)
+	}
+	p.relations, p.comparisons = nil, nil
 }
 
 // Wanted marks the source's value to be handed over and returns its index among the captured values.
@@ -198,7 +237,11 @@ func (p *Program) Describe(name func(Accessor) string) []Described {
 			}
 			path := source.Path(name)
 			for _, check := range source.Checks {
-				list = append(list, Described{len(list), checkText(path, check), check.Reason})
+				text := checkText(path, check)
+				if check.comparison != nil {
+					text = check.comparison.text(name)
+				}
+				list = append(list, Described{len(list), text, check.Reason})
 			}
 			walk(source.children)
 		}
@@ -251,6 +294,10 @@ func checkText(path string, check Check) string {
 		return fmt.Sprintf("%s not in %s", operands, path)
 	case "no_field", "no_attr":
 		return fmt.Sprintf("not hasattr(%s, %s)", path, operands)
+	case "range":
+		return rangeText(path, check.Arguments)
+	case "float":
+		return fmt.Sprintf("type(%s) is float", path)
 	case "tensor":
 		return fmt.Sprintf("%s is a tensor like %s", path, operands)
 	}

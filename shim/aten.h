@@ -9,6 +9,7 @@ typedef enum ArgumentKind {
     ARGUMENT_TENSORS,
     ARGUMENT_INTEGER,
     ARGUMENT_INTEGERS,
+    ARGUMENT_FLOAT, /* of a scalar slot */
     ARGUMENT_OBJECT, /* fixed when the plan is made */
 } ArgumentKind;
 
@@ -32,7 +33,7 @@ typedef struct Argument {
     ArgumentKind kind;
     char code; /* of an object */
     bool has_optional; /* tensors of which some may be None */
-    Py_ssize_t *slots; /* of tensors; -1: None */
+    Py_ssize_t *slots; /* of tensors, -1: None; or of the float */
     Integer *integers;
     Py_ssize_t count;
     PyObject *object;

@@ -115,11 +115,29 @@ static int parse_bool(PyObject *value, Argument *argument) {
     return truth < 0 ? -1 : fixed(argument, CODE_BOOL, PyBool_FromLong(truth), truth);
 }
 
+/* ("float_slot", i): a float that the graph was called with. */
+static int parse_float_slot(PyObject *value, SlotUse *uses, Argument *argument) {
+    argument->kind = ARGUMENT_FLOAT;
+    argument->slots = PyMem_Calloc(1, sizeof *argument->slots);
+    if (!argument->slots) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return parse_slot_number(PyTuple_GET_ITEM(value, 1), argument->slots) || use_slot(uses, *argument->slots, SLOT_SCALAR) ? -1 : 0;
+}
+
+static bool is_float_slot(PyObject *value) {
+    return PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 2 && PyUnicode_Check(PyTuple_GET_ITEM(value, 0)) &&
+           is_named(PyTuple_GET_ITEM(value, 0), "float_slot");
+}
+
 static int parse_scalar(PyObject *value, SlotUse *uses, Argument *argument) {
     if (PyFloat_Check(value))
         return parse_float(value, argument);
     if (PyBool_Check(value))
         return parse_bool(value, argument);
+    if (is_float_slot(value))
+        return parse_float_slot(value, uses, argument);
     if (!PyLong_Check(value) && !PyTuple_Check(value))
         return fixed(argument, CODE_OTHER, Py_NewRef(value), 0);
     argument->kind = ARGUMENT_INTEGER;
@@ -155,8 +173,8 @@ static int parse_text(PyObject *value, SlotUse *Py_UNUSED(uses), Argument *argum
     return -1;
 }
 
-static int parse_float_value(PyObject *value, SlotUse *Py_UNUSED(uses), Argument *argument) {
-    return parse_float(value, argument);
+static int parse_float_value(PyObject *value, SlotUse *uses, Argument *argument) {
+    return is_float_slot(value) ? parse_float_slot(value, uses, argument) : parse_float(value, argument);
 }
 
 static int parse_bool_value(PyObject *value, SlotUse *Py_UNUSED(uses), Argument *argument) {
@@ -401,6 +419,12 @@ static PyObject *integer_objects(const Argument *argument, Slot *slots) {
     return list;
 }
 
+static PyObject *float_object(const Slot *slot) {
+    double number;
+    memcpy(&number, &slot->scalar, sizeof number);
+    return PyFloat_FromDouble(number);
+}
+
 static PyObject *argument_object(const Argument *argument, Slot *slots) {
     switch (argument->kind) {
     case ARGUMENT_TENSOR:
@@ -411,6 +435,8 @@ static PyObject *argument_object(const Argument *argument, Slot *slots) {
         return integer_object(argument->integers, slots);
     case ARGUMENT_INTEGERS:
         return integer_objects(argument, slots);
+    case ARGUMENT_FLOAT:
+        return float_object(&slots[argument->slots[0]]);
     case ARGUMENT_OBJECT:
         return Py_NewRef(argument->object);
     }

@@ -130,7 +130,7 @@ static bool carries(Argument *argument, const char *type) {
     case CODE_INTEGER:
         return argument->kind == ARGUMENT_INTEGER;
     case CODE_FLOAT:
-        return argument->kind == ARGUMENT_INTEGER || (argument->kind == ARGUMENT_OBJECT && argument->code == CODE_FLOAT);
+        return argument->kind == ARGUMENT_INTEGER || argument->kind == ARGUMENT_FLOAT || (argument->kind == ARGUMENT_OBJECT && argument->code == CODE_FLOAT);
     default:
         return *type != CODE_OTHER && argument->kind == ARGUMENT_OBJECT && argument->code == *type;
     }
@@ -334,7 +334,8 @@ static int make_number(const Argument *argument, Slot *slots, char code, StableV
             return -1;
         if (code == CODE_FLOAT)
             number = float_bits((double)number);
-    }
+    } else if (argument->kind == ARGUMENT_FLOAT)
+        number = slots[argument->slots[0]].scalar;
     *value = (StableValue)number;
     return 0;
 }

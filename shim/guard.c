@@ -227,7 +227,7 @@ static bool has_no_attribute(PyObject *value, PyObject *name) {
 
 static bool in_range(const GuardCheck *check, PyObject *value) {
     int overflow = 0;
-    if (!PyLong_Check(value))
+    if (!PyLong_CheckExact(value))
         return false;
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     return !overflow && check->low <= number && number <= check->high;
@@ -260,6 +260,10 @@ static bool check_holds(Run *run, GuardCheck *check, PyObject *value) {
         return value != run->captures[check->low];
     case CHECK_RANGE:
         return in_range(check, value);
+    case CHECK_FLOAT:
+        return PyFloat_CheckExact(value);
+    case CHECK_HOLDS:
+        return numbers_compare(check->comparison, check->left, check->right, run->captures, value);
     case CHECK_VERSION:
         return true; /* lookups below a dict remember its version by themselves */
     }

@@ -33,11 +33,19 @@ typedef enum CheckKind {
     CHECK_SAME,
     CHECK_DISTINCT,
     CHECK_RANGE,
+    CHECK_FLOAT,
+    CHECK_HOLDS,
     CHECK_VERSION,
 } CheckKind;
 
+typedef enum Comparison { COMPARE_EQUAL, COMPARE_UNEQUAL, COMPARE_LESS, COMPARE_LESS_EQUAL } Comparison;
+
+typedef struct NumberExpression NumberExpression;
+
 typedef struct GuardCheck {
     CheckKind kind;
+    Comparison comparison;
+    NumberExpression *left, *right; /* of a comparison of numbers */
     Py_ssize_t number; /* in the depth-first walk of the tree */
     PyObject *operand; /* strong */
     TensorCheck *tensor;
@@ -78,5 +86,15 @@ struct GuardProgram {
 };
 
 bool constants_equal(PyObject *expected, PyObject *found);
+
+/* ---- guard_number.c: numbers that a guard computes ---- */
+
+NumberExpression *number_expression_parse(PyObject *source);
+void number_expression_free(NumberExpression *expression);
+Py_ssize_t number_expression_last_capture(const NumberExpression *expression); /* -1: none */
+int parse_comparison(PyObject *name, Comparison *comparison);
+/* `own` is the value that the check is on. Never leaves an exception; what cannot be computed does not hold. */
+bool numbers_compare(Comparison comparison, const NumberExpression *left, const NumberExpression *right,
+                     PyObject *const *captures, PyObject *own);
 
 #endif

@@ -22,7 +22,8 @@ static const NameRow check_rows[] = {
     {"len", CHECK_LENGTH, 1},        {"keys", CHECK_KEYS, 1},     {"absent", CHECK_ABSENT, 1},
     {"no_field", CHECK_NO_FIELD, 1}, {"no_attr", CHECK_NO_ATTRIBUTE, 1}, {"tensor", CHECK_TENSOR, 2},
     {"same", CHECK_SAME, 1},         {"distinct", CHECK_DISTINCT, 1},    {"range", CHECK_RANGE, 2},
-    {"version", CHECK_VERSION, 0},   {NULL, 0, 0},
+    {"float", CHECK_FLOAT, 0},       {"holds", CHECK_HOLDS, 3},   {"version", CHECK_VERSION, 0},
+    {NULL, 0, 0},
 };
 
 static const NameRow *find_row(const NameRow *rows, PyObject *source, const char *what) {
@@ -147,6 +148,12 @@ static int parse_check_operands(GuardCheck *check, PyObject *source) {
                        parse_bound(PyTuple_GET_ITEM(source, 2), INT64_MAX, &check->high)
                    ? -1
                    : 0;
+    case CHECK_HOLDS:
+        if (parse_comparison(operand, &check->comparison))
+            return -1;
+        check->left = number_expression_parse(PyTuple_GET_ITEM(source, 2));
+        check->right = check->left ? number_expression_parse(PyTuple_GET_ITEM(source, 3)) : NULL;
+        return check->right ? 0 : -1;
     case CHECK_TENSOR:
         check->tensor = tensor_check_new(operand, PyTuple_GET_ITEM(source, 2));
         return check->tensor ? 0 : -1;
@@ -244,13 +251,21 @@ static int count_capture(const GuardNode *node, unsigned char *seen) {
     return -1;
 }
 
-/* ("same", k) and ("distinct", k) may only look back. */
+/* The last capture that a check compares with; -1 for none. */
+static Py_ssize_t last_capture(const GuardCheck *check) {
+    if (check->kind == CHECK_SAME || check->kind == CHECK_DISTINCT)
+        return check->low;
+    if (check->kind != CHECK_HOLDS)
+        return -1;
+    Py_ssize_t left = number_expression_last_capture(check->left), right = number_expression_last_capture(check->right);
+    return left > right ? left : right;
+}
+
+/* Comparisons with captures may only look back. */
 static int verify_look_back(const GuardProgram *program, const GuardNode *node, const unsigned char *seen) {
     for (Py_ssize_t i = node->first_check; i < node->end_check; i++) {
-        const GuardCheck *check = &program->checks[i];
-        if (check->kind != CHECK_SAME && check->kind != CHECK_DISTINCT)
-            continue;
-        if (check->low >= program->captures || !seen[check->low]) {
+        Py_ssize_t capture = last_capture(&program->checks[i]);
+        if (capture >= 0 && (capture >= program->captures || !seen[capture])) {
             PyErr_SetString(PyExc_ValueError, "a guard compares with a capture that comes later");
             return -1;
         }
@@ -361,6 +376,8 @@ static int program_clear(PyObject *self) {
     for (Py_ssize_t i = 0; i < checks; i++) {
         Py_CLEAR(program->checks[i].operand);
         tensor_check_free(program->checks[i].tensor);
+        number_expression_free(program->checks[i].left);
+        number_expression_free(program->checks[i].right);
     }
     return 0;
 }

@@ -53,7 +53,8 @@ typedef struct OperationRow {
 } OperationRow;
 
 static const OperationRow operation_rows[] = {
-    {"+", '+', 2}, {"-", '-', 2}, {"*", '*', 2}, {"//", '/', 2}, {"slot", 's', 1}, {"size", 'd', 2},
+    {"+", '+', 2},    {"-", '-', 2},   {"*", '*', 2},    {"//", '/', 2},   {"%", '%', 2},
+    {"max", '>', 2},  {"min", '<', 2}, {"slot", 's', 1}, {"size", 'd', 2}, {"stride", 't', 2},
 };
 
 static const OperationRow *find_operation(PyObject *source) {
@@ -74,6 +75,7 @@ static int parse_operands(PyObject *source, SlotUse *uses, int depth, Expression
     case 's':
         return parse_slot_number(first, &expression->slot) || use_slot(uses, expression->slot, SLOT_SCALAR) ? -1 : 0;
     case 'd':
+    case 't':
         if (parse_slot_number(first, &expression->slot) || use_slot(uses, expression->slot, SLOT_TENSOR))
             return -1;
         return parse_limited(PyTuple_GET_ITEM(source, 2), uses, depth, &expression->left);
@@ -164,6 +166,17 @@ static int arithmetic(char operation, int64_t left, int64_t right, int64_t *valu
         return __builtin_sub_overflow(left, right, value) ? overflow() : 0;
     case '*':
         return __builtin_mul_overflow(left, right, value) ? overflow() : 0;
+    case '>':
+        *value = left > right ? left : right;
+        return 0;
+    case '<':
+        *value = left < right ? left : right;
+        return 0;
+    case '%':
+        if (floor_divide(left, right, value))
+            return -1;
+        *value = left - *value * right;
+        return 0;
     default:
         return floor_divide(left, right, value);
     }
@@ -184,6 +197,8 @@ int integer_value(const Integer *integer, Slot *slots, int64_t *value) {
         return -1;
     if (expression->operation == 'd')
         return slot_size(&slots[expression->slot], left, value);
+    if (expression->operation == 't')
+        return slot_stride(&slots[expression->slot], left, value);
     if (integer_value(&expression->right, slots, &right))
         return -1;
     return arithmetic(expression->operation, left, right, value);

@@ -295,6 +295,7 @@ void slot_adopt_object(Slot *slot, PyObject *tensor, bool owned); /* steals the 
 PyObject *slot_object(Slot *slot); /* borrowed Python tensor, made if there was none; NULL and an exception */
 int slot_data(Slot *slot, void **pointer);
 int slot_size(Slot *slot, int64_t dimension, int64_t *size);
+int slot_stride(Slot *slot, int64_t dimension, int64_t *stride);
 int slot_element_count(Slot *slot, int64_t *count);
 int slot_device_index(Slot *slot, int32_t *index);
 void slot_clear(Slot *slot);

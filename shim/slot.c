@@ -158,6 +158,18 @@ int slot_size(Slot *slot, int64_t dimension, int64_t *size) {
     return 0;
 }
 
+int slot_stride(Slot *slot, int64_t dimension, int64_t *stride) {
+    if (!torch.direct)
+        return object_integer(PyObject_CallMethod(slot->object, "stride", "L", (long long)dimension), stride);
+    int64_t dimensions, *strides;
+    if (torch.symbol.dimensions(slot->handle, &dimensions) || torch.symbol.strides(slot->handle, &strides))
+        return set_torch_error("a tensor has no strides");
+    if (check_dimension(dimension, dimensions))
+        return -1;
+    *stride = strides[dimension];
+    return 0;
+}
+
 int slot_element_count(Slot *slot, int64_t *count) {
     if (!torch.direct)
         return object_integer(PyObject_CallMethod(slot->object, "numel", NULL), count);

@@ -258,7 +258,7 @@ var typesNames = map[string]string{"NoneType": "NoneType", "function": "Function
 
 // classOf is type(value).
 func (in *Interpreter) classOf(value Value) (*Class, error) {
-	value, err := in.real(value)
+	value, err := in.look(value)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,13 @@ func (b *Builtin) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if handled || err != nil {
 		return value, err
 	}
+	if argument, ok := in.single(arguments); ok {
+		if number, err := in.numberOf(argument); number != nil || err != nil {
+			if value, err := in.numberCall(b.name, number); value != nil || err != nil {
+				return value, err
+			}
+		}
+	}
 	return in.evaluateCall(b, arguments)
 }
 
@@ -384,7 +391,7 @@ func (in *Interpreter) isInstanceCall(arguments Arguments) (Value, bool, error) 
 	if len(arguments.Positional) != 2 {
 		return nil, false, nil
 	}
-	subject, err := in.real(arguments.Positional[0])
+	subject, err := in.look(arguments.Positional[0])
 	if err != nil {
 		return nil, true, err
 	}
@@ -690,6 +697,11 @@ func (in *Interpreter) extremeCall(largest bool, arguments Arguments) (Value, bo
 			name = "max"
 		}
 		return nil, true, in.raise("ValueError", name+"() arg is an empty sequence")
+	}
+	if key == nil || isNone(key) {
+		if value, err := in.numberExtreme(largest, items); value != nil || err != nil {
+			return value, true, err
+		}
 	}
 	row := comparisons[0]
 	if largest {

@@ -156,6 +156,9 @@ func (in *Interpreter) constructSlice(values []Value) (Value, bool, error) {
 // constructNumber is int(), float() and the like: instances convert through their special methods, constants in the host.
 func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bool, error) {
 	if value, ok := in.single(arguments); ok {
+		if converted, err := in.convertSymbolic(c.name, value); converted != nil || err != nil {
+			return converted, true, err
+		}
 		real, err := in.real(value)
 		if err != nil {
 			return nil, true, err
@@ -181,6 +184,18 @@ func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bo
 		}
 	}
 	return in.evaluateClass(c, arguments)
+}
+
+// convertSymbolic is int() or float() of a number that may differ from call to call; nil for others.
+func (in *Interpreter) convertSymbolic(class string, value Value) (Value, error) {
+	number, err := in.numberOf(value)
+	if number == nil || err != nil {
+		return nil, err
+	}
+	if class == number.typeName() {
+		return number, nil
+	}
+	return in.numberCall("builtins."+class, number)
 }
 
 func convertNumber(class string, object bytecode.Object) bytecode.Object {

@@ -299,6 +299,9 @@ func (d *Dict) lookup(in *Interpreter, key Value) (Value, error) {
 }
 
 func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
+	if _, err := in.real(key); err != nil {
+		return nil, err
+	}
 	hashed, err := in.hashKey(key)
 	if err != nil {
 		return nil, err
@@ -309,6 +312,9 @@ func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
 	constant, ok := key.(*Constant)
 	if lazy, isLazy := key.(*Lazy); isLazy {
 		constant, ok = lazy.value.(*Constant)
+		if number, isNumber := lazy.value.(*Number); isNumber {
+			constant, ok = in.specialise(number), true
+		}
 	}
 	if !ok {
 		if err := d.load(in); err != nil {

@@ -448,7 +448,7 @@ func (in *Interpreter) popJump(f *Frame, i *bytecode.Instruction, when bool) err
 }
 
 func (in *Interpreter) popJumpNone(f *Frame, i *bytecode.Instruction, when bool) error {
-	value, err := in.real(f.pop())
+	value, err := in.look(f.pop())
 	if err == nil && isNone(value) == when {
 		f.jump(i)
 	}

@@ -28,6 +28,7 @@ type Request struct {
 // Options steer one capture.
 type Options struct {
 	FullGraph bool
+	Dynamic   Dynamic
 }
 
 // Interpreter captures one function once. It is used for one attempt and thrown away; attempts differ in the steps that are
@@ -37,7 +38,8 @@ type Interpreter struct {
 	request    Request
 	program    *guards.Program
 	graph      *graph.Graph
-	inputs     []*Tensor // graph inputs in order
+	inputs     []*Tensor // the graph's tensor inputs in order
+	arguments  []Value   // what the graph is called with: tensors and numbers
 	values     map[trace.ObjectID]Value
 	codes      map[*bytecode.Code]*codeInfo
 	state      graph.State
@@ -54,7 +56,10 @@ type Interpreter struct {
 	classes    map[string]*Class
 	builtins   map[string]Value
 	notes      []Break
-	tensors    []*Tensor // made by the graph's nodes
+	numbers    map[*guards.Source]*Number
+	symbols    map[string]*Number // by name of the graph's symbol
+	static     map[string]bool    // keys of sources that are constants after all
+	tensors    []*Tensor          // made by the graph's nodes
 	generators []*Generator
 	wired      []graph.Value // tensors that the host was told about, by number
 	// pythonOnly says that the graph holds an operation that only Python can run.
@@ -81,9 +86,10 @@ func (r *restart) Error() string { return "capture again with a break at an earl
 
 // Capture runs the request to its end or to the first graph break. The session's transport answers the questions.
 func Capture(session *trace.Session, request Request) (*Result, error) {
-	forced := map[int]*Unsupported{}
+	forced, static := map[int]*Unsupported{}, map[string]bool{}
 	for attempt := 0; ; attempt++ {
 		in := newInterpreter(session, request, forced)
+		in.static = static
 		err := in.capture()
 		var again *restart
 		if err == nil {
@@ -101,6 +107,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
 		state: request.State, initial: request.State, forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
+		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{},
 	}
 }
 

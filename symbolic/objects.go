@@ -23,8 +23,27 @@ func isNone(value Value) bool {
 	return ok && constant.Value == bytecode.Object(bytecode.None)
 }
 
-// real looks into a lazy value: from here on the capture depends on it.
+// real looks into a lazy value: from here on the capture depends on it. Numbers that may differ from call to call are pinned.
 func (in *Interpreter) real(value Value) (Value, error) {
+	value, err := in.look(value)
+	if number, ok := value.(*Number); ok {
+		return in.specialise(number), nil
+	}
+	return value, err
+}
+
+// look is real for those who know what to do with a Number.
+func (in *Interpreter) look(value Value) (Value, error) {
+	value, err := in.opened(value)
+	if number, ok := value.(*Number); ok {
+		if constant := in.constantOf(number); constant != nil {
+			return constant, nil
+		}
+	}
+	return value, err
+}
+
+func (in *Interpreter) opened(value Value) (Value, error) {
 	lazy, ok := value.(*Lazy)
 	if !ok {
 		return value, nil
@@ -37,6 +56,19 @@ func (in *Interpreter) real(value Value) (Value, error) {
 		lazy.value = real
 	}
 	return lazy.value, nil
+}
+
+// lookAll is look at each of the values.
+func (in *Interpreter) lookAll(values []Value) ([]Value, error) {
+	looked := make([]Value, len(values))
+	for i, value := range values {
+		found, err := in.look(value)
+		if err != nil {
+			return nil, err
+		}
+		looked[i] = found
+	}
+	return looked, nil
 }
 
 // realAll looks into each of the values.
@@ -56,6 +88,9 @@ func (in *Interpreter) realAll(values []Value) ([]Value, error) {
 // (an answer of the host, a class attribute of a library).
 func (in *Interpreter) realize(reference trace.Reference, source *guards.Source) (Value, error) {
 	if constant, ok := reference.(trace.Constant); ok {
+		if number := in.symbolicConstant(source, constant.Value); number != nil {
+			return number, nil
+		}
 		in.guardConstant(source, constant.Value)
 		return &Constant{constant.Value}, nil
 	}
@@ -240,9 +275,9 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 	if class.name != "torch.Tensor" && class.name != "torch.nn.parameter.Parameter" {
 		tensor.class = class
 	}
+	in.symbolicSizes(tensor, fields)
 	if source != nil {
-		checked := append(bytecode.Tuple{}, fields[:7]...)
-		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checked)
+		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checkedMeta(tensor, fields))
 	}
 	return tensor, nil
 }

@@ -47,13 +47,22 @@ var comparisons = []comparisonRow{
 
 // binary is PyNumber_Add and its kin: the left operand's method, then the right one's reflected method.
 func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error) {
-	operands, err := in.realAll([]Value{left, right})
+	operands, err := in.lookAll([]Value{left, right})
 	if err != nil {
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
 	if isTensor(left) || isTensor(right) {
 		return in.tensorBinary(row, left, right)
+	}
+	if isNumber(left) || isNumber(right) {
+		if value, err := in.numberBinary(row, left, right); value != nil || err != nil {
+			return value, err
+		}
+		if operands, err = in.realAll(operands); err != nil {
+			return nil, err
+		}
+		left, right = operands[0], operands[1]
 	}
 	if value, done, err := in.builtinBinary(row, left, right); done || err != nil {
 		return value, err
@@ -69,6 +78,11 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 
 func isTensor(value Value) bool {
 	_, ok := value.(*Tensor)
+	return ok
+}
+
+func isNumber(value Value) bool {
+	_, ok := value.(*Number)
 	return ok
 }
 
@@ -284,11 +298,20 @@ func (in *Interpreter) tryMethod(class *Class, name string, self Value, argument
 
 // compare is PyObject_RichCompare.
 func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, error) {
-	operands, err := in.realAll([]Value{left, right})
+	operands, err := in.lookAll([]Value{left, right})
 	if err != nil {
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
+	if !isTensor(left) && !isTensor(right) && (isNumber(left) || isNumber(right)) {
+		if value, err := in.numberCompare(row, left, right); value != nil || err != nil {
+			return value, err
+		}
+		if operands, err = in.realAll(operands); err != nil {
+			return nil, err
+		}
+		left, right = operands[0], operands[1]
+	}
 	if isTensor(left) || isTensor(right) {
 		if hasMethods(left) || hasMethods(right) {
 			return in.methodCompare(row, left, right)
@@ -511,14 +534,14 @@ func (in *Interpreter) equalItems(a, b []Value) (bool, error) {
 
 // sameOrEqual is PyObject_RichCompareBool with ==: identity first.
 func (in *Interpreter) sameOrEqual(a, b Value) (bool, error) {
-	operands, err := in.realAll([]Value{a, b})
+	operands, err := in.lookAll([]Value{a, b})
 	if err != nil {
 		return false, err
 	}
 	if operands[0] == operands[1] {
 		return true, nil
 	}
-	if isTensor(operands[0]) || isTensor(operands[1]) {
+	if isTensor(operands[0]) || isTensor(operands[1]) || isNumber(operands[0]) || isNumber(operands[1]) {
 		value, err := in.compare(comparisons[2], operands[0], operands[1])
 		if err != nil {
 			return false, err
@@ -621,6 +644,9 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 			return true, nil
 		}
 	}
+	if known, same, err := in.identicalNumbers(left, right); known || err != nil {
+		return same, err
+	}
 	operands, err := in.realAll([]Value{left, right})
 	if err != nil {
 		return false, err
@@ -654,6 +680,20 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 		}
 	}
 	return false, in.guardDistinct(left, right)
+}
+
+// identicalNumbers answers `is` for a number and something that is none.
+func (in *Interpreter) identicalNumbers(left, right Value) (known, same bool, err error) {
+	operands, err := in.lookAll([]Value{left, right})
+	if err != nil || !isNumber(operands[0]) && !isNumber(operands[1]) {
+		return false, false, err
+	}
+	if operands[0] == operands[1] {
+		return true, true, nil
+	}
+	_, first := operandOf(operands[0])
+	_, second := operandOf(operands[1])
+	return first == nil || second == nil, false, nil
 }
 
 // guardDistinct guards that two objects which live outside stay different ones.
@@ -831,7 +871,15 @@ func (in *Interpreter) unary(op bytecode.Opcode, operand Value) (Value, error) {
 }
 
 func (in *Interpreter) unaryNamed(names [2]string, operand Value) (Value, error) {
-	operand, err := in.real(operand)
+	number, err := in.numberOf(operand)
+	if number != nil {
+		if value, err := in.numberUnary(names[0], number); value != nil || err != nil {
+			return value, err
+		}
+	}
+	if err == nil {
+		operand, err = in.real(operand)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -859,11 +907,13 @@ func (in *Interpreter) unaryNamed(names [2]string, operand Value) (Value, error)
 
 // truth is PyObject_IsTrue.
 func (in *Interpreter) truth(value Value) (bool, error) {
-	value, err := in.real(value)
+	value, err := in.look(value)
 	if err != nil {
 		return false, err
 	}
 	switch v := value.(type) {
+	case *Number:
+		return in.numberTruth(v)
 	case *Constant:
 		return constantTruth(v.Value), nil
 	case truthTester:

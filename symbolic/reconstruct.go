@@ -17,7 +17,10 @@ type generator struct {
 	outputs  map[*Tensor]*slot // graph outputs
 	order    []*Tensor
 	building map[Value]bool
-	pending  []func() error // contents of cells, filled in once the value that holds them is made
+	numbers  map[*Number]*slot // computed ahead of the graph
+	// numberOrder lists them, operands first.
+	numberOrder []*Number
+	pending     []func() error // contents of cells, filled in once the value that holds them is made
 }
 
 // cannotRebuild says that a value made during capture cannot be made again in Python; capture breaks where it was made.
@@ -43,6 +46,9 @@ func (cg *generator) load(value Value) error {
 		} else {
 			cg.loadConst(v.Value)
 		}
+		return nil
+	case *Number:
+		cg.loadNumber(v)
 		return nil
 	case null:
 		cg.emit(bytecode.PushNull, 0)

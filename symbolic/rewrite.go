@@ -21,7 +21,7 @@ import (
 
 // generatorFor starts T.
 func (in *Interpreter) generatorFor(f *Frame) *generator {
-	cg := &generator{builder: newBuilder(f.code, f.info), in: in, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, building: map[Value]bool{}}
+	cg := &generator{builder: newBuilder(f.code, f.info), in: in, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, numbers: map[*Number]*slot{}, building: map[Value]bool{}}
 	for k := 0; k < f.parameters; k++ {
 		cg.params = append(cg.params, cg.adopt(k))
 	}
@@ -81,6 +81,7 @@ func (cg *generator) writeEffects() error {
 
 // finishCode adds the prologue, which is known last, and makes the result.
 func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
+	in.guardShapes()
 	body := cg.builder.output
 	cg.builder.output = nil
 	cg.position = bytecode.Position{Line: cg.base.FirstLine, EndLine: cg.base.FirstLine, Column: 0, EndColumn: 0}
@@ -88,9 +89,12 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 		cg.emit(bytecode.CopyFreeVars, first.Arg)
 	}
 	cg.emit(bytecode.Resume, 0)
-	called := cg.callGraph()
+	called, err := cg.callGraph()
+	if err != nil {
+		return err
+	}
 	cg.builder.output = append(cg.builder.output, body...)
-	if called && !hasEffects(in.graph) {
+	if cg.graphStart != nil {
 		cg.retryInPython()
 	}
 	for k := 0; k < in.program.Captures(); k++ {
@@ -116,34 +120,65 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 	return nil
 }
 
-// callGraph calls the graph and stores its outputs; false when nothing of it is needed.
-func (cg *generator) callGraph() bool {
+// callGraph computes numbers, calls the graph and stores its outputs; false when nothing of the graph is needed.
+func (cg *generator) callGraph() (bool, error) {
 	in := cg.in
-	if len(in.graph.Nodes) == 0 || len(cg.order) == 0 && !hasEffects(in.graph) {
-		return false
+	called := len(in.graph.Nodes) > 0 && (len(cg.order) > 0 || hasEffects(in.graph))
+	if called {
+		in.addOutputs(cg.order)
 	}
-	for _, t := range cg.order {
+	for _, argument := range in.arguments {
+		cg.prepareNumber(argument)
+	}
+	start := len(cg.builder.output)
+	if err := cg.writeNumbers(); err != nil {
+		return false, err
+	}
+	if len(cg.numberOrder) > 0 {
+		end := cg.emit(bytecode.Nop, 0)
+		cg.graphStart, cg.graphCalled = cg.builder.output[start], end
+	}
+	if !called {
+		return false, nil
+	}
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("graph", int64(0))
+	for _, argument := range in.arguments {
+		if err := cg.load(argument); err != nil {
+			return false, err
+		}
+	}
+	cg.call(len(in.arguments))
+	end := cg.emit(bytecode.Nop, 0)
+	if !hasEffects(in.graph) {
+		cg.graphStart, cg.graphCalled = cg.builder.output[start], end
+	}
+	cg.storeOutputs()
+	return true, nil
+}
+
+// addOutputs gives the graph its outputs and makes inputs of the numbers that it needs.
+func (in *Interpreter) addOutputs(tensors []*Tensor) {
+	for _, t := range tensors {
 		in.graph.Outputs = append(in.graph.Outputs, t.value)
 	}
-	cg.graphStart = cg.emit(bytecode.PushNull, 0)
-	cg.placeholder("graph", int64(0))
-	for _, input := range in.inputs {
-		cg.loadSource(input.source)
-	}
-	cg.call(len(in.inputs))
-	cg.graphCalled = cg.emit(bytecode.Nop, 0)
+	in.graph.Canonicalise()
+	in.placeSymbols()
+}
+
+// storeOutputs takes the graph's outputs apart.
+func (cg *generator) storeOutputs() {
 	if len(cg.order) == 0 {
 		cg.emit(bytecode.PopTop, 0)
-		return true
+		return
 	}
 	cg.emit(bytecode.UnpackSequence, len(cg.order))
 	for _, t := range cg.order {
 		cg.storeSlot(cg.outputs[t])
 	}
-	return true
 }
 
-// retryInPython runs the whole function as it was written when the graph raises: an error that depends on values (an index out of bounds, a
+// retryInPython runs the whole function as it was written when the graph, or a number ahead of it, raises: an error that depends on values (an index out of bounds, a
 // division by zero) then comes up at the user's own line, inside the user's own handlers. The graph runs before every side effect, so
 // nothing happens twice.
 func (cg *generator) retryInPython() {

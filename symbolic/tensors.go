@@ -33,17 +33,20 @@ func (in *Interpreter) tensorValue(t *Tensor) (graph.Value, error) {
 		}
 		t.value = in.graph.AddTensor("", t.meta)
 		in.inputs = append(in.inputs, t)
+		in.arguments = append(in.arguments, t)
 	}
 	return t.value, nil
 }
 
 // graphValue turns a symbolic value into an argument of a graph node.
 func (in *Interpreter) graphValue(value Value) (graph.Value, error) {
-	value, err := in.real(value)
+	value, err := in.look(value)
 	if err != nil {
 		return nil, err
 	}
 	switch v := value.(type) {
+	case *Number:
+		return in.graphNumber(v), nil
 	case *Tensor:
 		return in.tensorValue(v)
 	case *Constant:
@@ -81,6 +84,18 @@ func (in *Interpreter) graphValue(value Value) (graph.Value, error) {
 		}
 	}
 	return nil, unsupported(reasonTensorCall, "an argument of type %s", value.typeName())
+}
+
+// graphNumber is an int as the graph computes with it; floats become inputs of the graph.
+func (in *Interpreter) graphNumber(n *Number) graph.Value {
+	if n.isInt() {
+		return in.graph.Shapes.Canonical(n.size)
+	}
+	if n.argument == nil {
+		n.argument = in.graph.AddFloat("")
+		in.arguments = append(in.arguments, n)
+	}
+	return n.argument
 }
 
 func (in *Interpreter) graphList(values []Value, tuple bool) (graph.Value, error) {
@@ -150,9 +165,7 @@ func (in *Interpreter) fromGraph(value graph.Value) (Value, error) {
 	case graph.Device:
 		return &LibraryValue{kind: "device", text: v.String()}, nil
 	case graph.Size:
-		if v.Expr == nil {
-			return integer(v.Hint), nil
-		}
+		return in.fromSize(v), nil
 	}
 	return nil, unsupported(reasonTensorCall, "a result that is no tensor")
 }
@@ -266,10 +279,13 @@ func (in *Interpreter) nodeResult(node *graph.Node) (Value, error) {
 func (in *Interpreter) hostCall(target string, args []graph.Value, keywords []graph.Keyword) (Value, error) {
 	wired := make([]bytecode.Object, len(args))
 	for i, arg := range args {
-		wired[i] = in.wireGraphValue(arg)
+		args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call
+		wired[i] = in.wireGraphValue(args[i])
 	}
 	var wiredKeywords []bytecode.Object
-	for _, keyword := range keywords {
+	for i, keyword := range keywords {
+		keyword.Value = in.specialiseValue(keyword.Value)
+		keywords[i] = keyword
 		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
 	}
 	outcome, err := in.session.TensorCall(target, wired, wiredKeywords)
@@ -640,7 +656,7 @@ func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
 func (in *Interpreter) sizeTuple(sizes []graph.Size) Value {
 	tuple := &Tuple{class: sizeType()}
 	for _, size := range sizes {
-		tuple.items = append(tuple.items, integer(size.Hint))
+		tuple.items = append(tuple.items, in.fromSize(size))
 	}
 	return tuple
 }
@@ -689,7 +705,7 @@ func (in *Interpreter) capturable(name string, arguments Arguments) bool {
 
 func (in *Interpreter) holdsTensor(values []Value) bool {
 	for _, value := range values {
-		real, err := in.real(value)
+		real, err := in.look(value)
 		if err != nil {
 			return false
 		}
@@ -781,7 +797,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	case "dim", "ndimension":
 		return integer(int64(len(t.meta.Sizes))), true, nil
 	case "numel", "nelement":
-		return integer(count(t.meta.Sizes)), true, nil
+		return in.fromSize(in.shapes().Product(t.meta.Sizes)), true, nil
 	case "element_size":
 		return integer(int64(t.meta.DType.Bytes())), true, nil
 	case "storage_offset":
@@ -796,7 +812,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		return boolean(t.meta.DType != graph.Uint8 && t.meta.DType != graph.Bool), true, nil
 	case "is_contiguous":
 		if len(rest) == 0 && len(arguments.Keywords) == 0 {
-			return boolean(contiguous(&t.meta)), true, nil
+			return boolean(in.shapes().IsContiguous(&t.meta)), true, nil
 		}
 		return nil, true, unsupported(reasonAttribute, "is_contiguous with a memory format")
 	case "is_inference":
@@ -815,31 +831,6 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}
 	return nil, false, nil
-}
-
-func count(sizes []graph.Size) int64 {
-	total := int64(1)
-	for _, size := range sizes {
-		total *= size.Hint
-	}
-	return total
-}
-
-// contiguous is c10's rule: sizes of one do not count, empty tensors are contiguous.
-func contiguous(meta *graph.Meta) bool {
-	expected := int64(1)
-	if count(meta.Sizes) == 0 {
-		return true
-	}
-	for d := len(meta.Sizes) - 1; d >= 0; d-- {
-		if meta.Sizes[d].Hint != 1 {
-			if meta.Strides[d].Hint != expected {
-				return false
-			}
-			expected *= meta.Sizes[d].Hint
-		}
-	}
-	return true
 }
 
 func (in *Interpreter) sizeQuestion(t *Tensor, name string, rest []Value, keywords []KeywordArgument) (Value, bool, error) {
@@ -869,5 +860,5 @@ func (in *Interpreter) sizeQuestion(t *Tensor, name string, rest []Value, keywor
 	if dim < 0 || dim >= int64(len(sizes)) {
 		return nil, true, unsupported(reasonException, "a dimension out of range")
 	}
-	return integer(sizes[dim].Hint), true, nil
+	return in.fromSize(sizes[dim]), true, nil
 }

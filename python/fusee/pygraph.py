@@ -7,6 +7,7 @@ compile's object table turns into live objects.
 from __future__ import annotations
 
 import keyword
+import operator
 import re
 import types
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Graph = dict[str, Any]
 Value = Callable[[Any], Any]
+_FUNCTIONS = ("max", "min")
+_OPERATORS = ("+", "-", "*", "//", "%")
 _LITERALS = (type(None), bool, int, str, bytes)
 _ATTRIBUTES = (types.GetSetDescriptorType, property)
 
@@ -51,6 +54,11 @@ def rebuild(argument: Any, leaf: Callable[[Any], Any]) -> Any:
     if kind == "slice":
         return slice(*(rebuild(item, leaf) for item in argument[1:]))
     return leaf(argument)
+
+
+def is_expression(argument: Any) -> bool:
+    """Whether an argument is an int that is computed from sizes and other ints."""
+    return tag(argument) in (*_FUNCTIONS, *_OPERATORS, "size", "stride")
 
 
 def leaves(argument: Any) -> Iterator[Any]:
@@ -137,7 +145,16 @@ class _Writer:
     def _key(self, key: Any) -> str:
         return repr(key) if type(key) is str else self._leaf(key)
 
+    def _expression(self, argument: Any) -> str:
+        kind, *operands = argument
+        if kind in ("size", "stride"):
+            return f"{self._inputs[operands[0]]}.{kind}({operands[1]})"
+        left, right = map(self._leaf, operands)
+        return f"{kind}({left}, {right})" if kind in _FUNCTIONS else f"({left} {kind} {right})"
+
     def _leaf(self, argument: Any) -> str:
+        if is_expression(argument):
+            return self._expression(argument)
         if is_input(argument):
             return str(self._inputs[argument[1]])
         if is_node(argument):
@@ -218,7 +235,18 @@ class _Builder:
     def _argument(self, argument: Any) -> Any:
         return rebuild(argument, self._leaf)
 
+    def _expression(self, argument: Any) -> Any:
+        kind, *operands = argument
+        if kind in ("size", "stride"):
+            return self._fx.call_method(kind, (self._inputs[operands[0]], operands[1]))
+        function = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+        return self._fx.call_function(
+            function.get(kind, max if kind == "max" else min), tuple(map(self._leaf, operands))
+        )
+
     def _leaf(self, argument: Any) -> Any:
+        if is_expression(argument):
+            return self._expression(argument)
         if is_input(argument):
             return self._inputs[argument[1]]
         if is_node(argument):
@@ -227,8 +255,6 @@ class _Builder:
         return self._attribute(value) if _is_tensor(value) else value
 
     def _output(self, index: int, places: tuple[int, ...]) -> Any:
-        import operator
-
         node = self._nodes[index]
         for place in places:
             node = self._fx.call_function(operator.getitem, (node, place))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections import OrderedDict
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -591,3 +592,89 @@ class TestPrograms:
 
         table: dict[Any, Any] = {Key(): 1}
         assert not holds(node(("arg", 0), children=(node(("key", "a")),)), table)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1.5, True), (math.nan, True), (1, False), (True, False), ("1", False)]
+)
+def test_float(value: Any, expected: bool) -> None:
+    assert holds(node(("arg", 0), ("float",)), value) is expected
+
+
+_SIGNS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "max": max,
+    "min": min,
+}
+_RELATIONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le}
+
+
+@given(
+    st.integers(-(2**70), 2**70),
+    st.integers(-9, 9),
+    st.sampled_from(sorted(_SIGNS)),
+    st.sampled_from(sorted(_RELATIONS)),
+    st.integers(-20, 20),
+)
+def test_comparison_of_ints_is_pythons(value: int, other: int, sign: str, relation: str, limit: int) -> None:
+    check = ("holds", relation, (sign, ("value", -1), other), limit)
+    try:
+        computed = _SIGNS[sign](value, other)
+        fits = -(2**63) <= value < 2**63 and -(2**63) <= computed < 2**63
+    except ZeroDivisionError:
+        fits = False
+    assert holds(node(("arg", 0), check), value) is (fits and _RELATIONS[relation](computed, limit))
+
+
+@given(
+    st.floats(),
+    st.floats(allow_nan=False),
+    st.sampled_from(["+", "-", "*", "/"]),
+    st.sampled_from(sorted(_RELATIONS)),
+    st.floats(),
+)
+def test_comparison_of_floats_is_pythons(value: float, other: float, sign: str, relation: str, limit: float) -> None:
+    check = ("holds", relation, (sign, ("value", -1), other), limit)
+    try:
+        expected = _RELATIONS[relation](
+            operator.truediv(value, other) if sign == "/" else _SIGNS[sign](value, other), limit
+        )
+    except ZeroDivisionError:
+        expected = False
+    assert holds(node(("arg", 0), check), value) is expected
+
+
+def test_comparison_of_sizes_and_captures() -> None:
+    x, y = torch.ones(3, 4), torch.ones(4, 3).t()
+    first = node(("arg", 0), capture=0)
+    second = node(
+        ("arg", 1),
+        ("holds", "==", ("size", 0, 0), ("size", -1, 0)),
+        ("holds", "<", ("stride", -1, 0), ("stride", 0, 0)),
+    )
+    program = _shim.GuardProgram((first, second), 1)
+    assert program.check(plain, (x, y)) == (x,)
+    assert program.check(plain, (x, x)) is None
+    assert program.check(plain, (x, torch.ones(2, 4))) is None
+    assert program.check(plain, (x, 5)) is None
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        ("holds", ">", 1, 2),
+        ("holds", "<", ("value", 3), 2),
+        ("holds", "<", ("value", -2), 2),
+        ("holds", "<", ("size", -1, -1), 2),
+        ("holds", "<", ("**", 1, 2), 2),
+        ("holds", "<", 2**64, 2),
+        ("holds", "<", "1", 2),
+    ],
+)
+def test_malformed_comparisons_are_refused(check: Any) -> None:
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        _shim.GuardProgram((node(("arg", 0), check),), 0)

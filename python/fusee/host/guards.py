@@ -20,43 +20,45 @@ class Unreachable(Exception):
     """An accessor found nothing."""
 
 
-def bind(trees: tuple[Tree, ...], table: ObjectTable, function: Any, bound: tuple[Any, ...]) -> tuple[Tree, ...]:
-    """The guard trees as the shim takes them; ``bound`` are the values of the parameters that were compiled for."""
-    binder = _Binder(table, function, bound)
-    return tuple(binder.node(tree, None) for tree in trees)
+Path = tuple[tuple[Any, ...], ...]
+Note = Callable[[Path, Tree], None]
+
+
+def bind(
+    trees: tuple[Tree, ...], table: ObjectTable, function: Any, bound: tuple[Any, ...], note: Note
+) -> tuple[Tree, ...]:
+    """The guard trees as the shim takes them; ``bound`` are the values of the parameters that were compiled for.
+
+    ``note`` gets each check with the accessors that lead to its value.
+    """
+    binder = _Binder(table, function, bound, note)
+    return tuple(binder.node(tree, None, ()) for tree in trees)
+
+
+def reach(path: list[tuple[Any, ...]], function: Any, bound: tuple[Any, ...]) -> Any:
+    """What accessors with live objects find, or ``slots.ABSENT``."""
+    reader = _Reader(function, bound)
+    value = None
+    for accessor in path:
+        value = reader.reach(accessor, value)
+        if value is slots.ABSENT:
+            break
+    return value
 
 
 def _is_object(value: Any) -> bool:
     return type(value) is tuple and len(value) == 2 and value[0] == "object"
 
 
-class _Binder:
-    """Walks a guard tree along with the values its accessors reach."""
+class _Reader:
+    """Finds what accessors lead to in one call."""
 
-    def __init__(self, table: ObjectTable, function: Any, bound: tuple[Any, ...]) -> None:
-        self._table = table
+    def __init__(self, function: Any, bound: tuple[Any, ...]) -> None:
         self._function = function
         self._bound = bound
 
-    def node(self, tree: Tree, parent: Any) -> Tree:
-        """One node and its children."""
-        accessor, checks, capture, children = tree
-        accessor = tuple(accessor)
-        live = ("object", self._table.object(accessor[1])) if _is_object(accessor) else accessor
-        value = self._reach(live, parent)
-        bound_checks = tuple(self._check(check, value) for check in checks)
-        return live, bound_checks, capture, tuple(self.node(child, value) for child in children)
-
-    def _check(self, check: Tree, value: Any) -> Tree:
-        found = tuple(self._table.object(part[1]) if _is_object(part) else part for part in check)
-        if found[0] != "tensor":
-            return found
-        if not slots.is_a(value, tensors.tensor_class()):
-            raise HostFailure("guards", "a tensor check is on a value that is no tensor")
-        name, cls, metadata = found
-        return name, cls, (*metadata, _shim.key_set(value))
-
-    def _reach(self, accessor: Tree, parent: Any) -> Any:
+    def reach(self, accessor: Tree, parent: Any) -> Any:
+        """The value of one accessor, or ``slots.ABSENT``."""
         kind, *rest = accessor
         try:
             if kind in _ROOTS:
@@ -83,12 +85,42 @@ class _Binder:
         return self._function
 
 
+class _Binder(_Reader):
+    """Walks a guard tree along with the values its accessors reach."""
+
+    def __init__(self, table: ObjectTable, function: Any, bound: tuple[Any, ...], note: Note) -> None:
+        super().__init__(function, bound)
+        self._table = table
+        self._note = note
+
+    def node(self, tree: Tree, parent: Any, above: Path) -> Tree:
+        """One node and its children."""
+        accessor, checks, capture, children = tree
+        accessor = tuple(accessor)
+        live = ("object", self._table.object(accessor[1])) if _is_object(accessor) else accessor
+        value = self.reach(live, parent)
+        bound_checks = tuple(self._check(check, value) for check in checks)
+        path = (*above, live)
+        for check in bound_checks:
+            self._note(path, check)
+        return live, bound_checks, capture, tuple(self.node(child, value, path) for child in children)
+
+    def _check(self, check: Tree, value: Any) -> Tree:
+        found = tuple(self._table.object(part[1]) if _is_object(part) else part for part in check)
+        if found[0] != "tensor":
+            return found
+        if not slots.is_a(value, tensors.tensor_class()):
+            raise HostFailure("guards", "a tensor check is on a value that is no tensor")
+        name, cls, metadata = found
+        return name, cls, (*metadata, _shim.key_set(value))
+
+
 _ROOTS: dict[str, Callable[..., Any]] = {
-    "arg": _Binder.argument,
-    "function": _Binder.called,
-    "global": _Binder.variable,
-    "cell": _Binder.cell,
-    "object": lambda binder, value: value,
+    "arg": _Reader.argument,
+    "function": _Reader.called,
+    "global": _Reader.variable,
+    "cell": _Reader.cell,
+    "object": lambda reader, value: value,
 }
 
 

@@ -12,7 +12,7 @@ from ..errors import HostFailure
 from . import guards, names
 from .answer import Answers
 from .describe import ObjectTable
-from .records import Family, new_record
+from .records import Target, new_record
 
 _MARK = "$fusee"
 _NO_REFERENCES = 2  # marshal versions below 3 write equal objects as equal bytes
@@ -22,12 +22,13 @@ class Installer:
     """Installs the result of one compile of one function."""
 
     def __init__(
-        self, result: dict[str, Any], table: ObjectTable, function: types.FunctionType, family: Family
+        self, result: dict[str, Any], table: ObjectTable, function: types.FunctionType, target: Target
     ) -> None:
         self._result = result
         self._table = table
         self._function = function
-        self._family = family
+        self._family = target.family
+        self._changes = target.changes
         self._graphs: dict[int, Any] = {}
         self._kinds: dict[str, Callable[..., Any]] = {
             "graph": self._graph,
@@ -45,7 +46,7 @@ class Installer:
         """The entry: guard program and rewritten code, with everything they refer to in place."""
         code = self._code(self._result["code"])
         self._check_closure(code)
-        tree = guards.bind(self._result["guards"], self._table, self._function, bound)
+        tree = guards.bind(self._result["guards"], self._table, self._function, bound, self._changes.note)
         program = _shim.GuardProgram(tree, self._result["captures"])
         return _shim.Entry(program, code, self._result.get("report") or {})
 

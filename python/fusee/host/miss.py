@@ -83,6 +83,9 @@ class _Miss:
 def _compile(miss: _Miss) -> Any:
     target = miss.target
     reports.note_recompile(target, miss.failures)
+    if target.options.dynamic is not False:
+        with contextlib.suppress(Exception):  # a value that cannot be looked at did not change
+            target.changes.compare(miss.compiled.function, miss.bound)
     if len(miss.record.entries) >= int(target.options.setting("entry_limit")):
         return _give_up(miss)
     try:
@@ -197,7 +200,8 @@ def _request(table: ObjectTable, miss: _Miss) -> dict[str, Any]:
         "function": function,
         "parameters": parameters,
         "fullgraph": options.fullgraph,
-        "dynamic": options.dynamic,
+        "dynamic": options.dynamic if options.backend == "fusee" else False,
+        "changed": miss.target.changes.wire(table),
         "backend": "fusee" if options.backend == "fusee" else "python",
         "mode": options.mode,
         "state": state(),
@@ -231,7 +235,7 @@ def _entry(result: dict[str, Any], table: ObjectTable, miss: _Miss) -> Any:
     """The entry, checked: if its own guards did not hold right away, every call would compile anew."""
     target, compiled = miss.target, miss.compiled
     try:
-        entry = Installer(result, table, compiled.function, target.family).entry(miss.bound)
+        entry = Installer(result, table, compiled.function, target).entry(miss.bound)
     except _BAD_RESULT as error:
         text = f"the compiler's result cannot be used: {type(error).__name__}: {error}"
         raise HostFailure(f"result of {target.place}", text, lasting=True) from error

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _shim
 from ..options import Options
+from .changes import Changes
 
 
 class Family:
@@ -29,6 +30,7 @@ class Target:
         self.recompile: dict[str, Any] | None = None
         self.last_missed = ""
         self.failures = 0
+        self.changes = Changes()
 
     @property
     def options(self) -> Options:
@@ -60,6 +62,7 @@ class Records:
             record.data.family.functions.clear()
             record.data.reports.clear()
             record.data.failures = 0
+            record.data.changes.clear()
 
 
 def new_record(family: Family, code: types.CodeType) -> Any:

@@ -250,13 +250,49 @@ func (w *nodeWriter) value(value graph.Value) bytecode.Object {
 	case graph.Device:
 		return bytecode.Tuple{"device", v.String()}
 	case graph.Size:
-		return bytecode.Tuple{v.Hint}
+		if v.Expr == nil {
+			return bytecode.Tuple{v.Hint}
+		}
+		return w.expression(v.Expr)
 	case graph.Ellipsis:
 		return bytecode.Tuple{bytecode.Ellipsis}
 	case nil:
 		return bytecode.Tuple{bytecode.None}
 	}
 	return bytecode.Tuple{value}
+}
+
+// expression writes a symbolic size over the graph's inputs.
+func (w *nodeWriter) expression(e *graph.Expr) bytecode.Object {
+	switch e.Op {
+	case graph.ExprConstant:
+		return bytecode.Tuple{e.Value}
+	case graph.ExprSymbol:
+		return w.symbol(e.Name)
+	}
+	name := map[graph.ExprOp]string{graph.ExprAdd: "+", graph.ExprMultiply: "*", graph.ExprFloorDivide: "//", graph.ExprModulo: "%",
+		graph.ExprMaximum: "max", graph.ExprMinimum: "min"}[e.Op]
+	result := w.expression(e.Args[0])
+	for _, arg := range e.Args[1:] {
+		result = bytecode.Tuple{name, result, w.expression(arg)}
+	}
+	return result
+}
+
+func (w *nodeWriter) symbol(name string) bytecode.Object {
+	for _, symbol := range w.graph.Shapes.Symbols() {
+		source := symbol.Source
+		switch {
+		case symbol.Name != name:
+			continue
+		case source.Dim < 0:
+			return bytecode.Tuple{"i", int64(source.Input)}
+		case source.Stride:
+			return bytecode.Tuple{"stride", int64(source.Input), int64(source.Dim)}
+		}
+		return bytecode.Tuple{"size", int64(source.Input), int64(source.Dim)}
+	}
+	return bytecode.Tuple{bytecode.None}
 }
 
 // output names a node's result by the path to it in what the call returns.

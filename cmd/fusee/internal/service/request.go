@@ -5,6 +5,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/guards"
 	"fusee/symbolic"
 	"fusee/trace"
 )
@@ -33,7 +34,57 @@ func parseRequest(wire bytecode.Object) (*request, error) {
 	}
 	parsed.capture.Options.FullGraph, _ = trace.Field(wire, "fullgraph").(bool)
 	parsed.python = trace.Text(wire, "backend") == "python"
-	return parsed, nil
+	dynamic, err := parseDynamic(wire)
+	parsed.capture.Options.Dynamic = dynamic
+	return parsed, err
+}
+
+// parseDynamic reads which numbers and sizes may differ from call to call.
+func parseDynamic(wire bytecode.Object) (symbolic.Dynamic, error) {
+	asked, given := trace.Field(wire, "dynamic").(bool)
+	dynamic := symbolic.Dynamic{Off: given && !asked, All: given && asked, Numbers: map[string]bool{}, Tensors: map[string]symbolic.ChangedTensor{}}
+	for _, item := range trace.Items(trace.Field(wire, "changed")) {
+		parts := trace.Items(item)
+		if len(parts) != 2 {
+			return dynamic, errors.New("a change in a compile request is malformed")
+		}
+		key, err := pathKey(parts[0])
+		if err != nil {
+			return dynamic, err
+		}
+		if dimensions := trace.Items(parts[1]); len(dimensions) == 2 {
+			dynamic.Tensors[key] = symbolic.ChangedTensor{Sizes: integers(dimensions[0]), Strides: integers(dimensions[1])}
+		} else {
+			dynamic.Numbers[key] = true
+		}
+	}
+	return dynamic, nil
+}
+
+func pathKey(path bytecode.Object) (string, error) {
+	var accessors []guards.Accessor
+	for _, item := range trace.Items(path) {
+		fields := trace.Items(item)
+		if len(fields) == 0 || len(fields) > 2 {
+			return "", errors.New("an accessor in a compile request is malformed")
+		}
+		accessor := guards.Accessor{}
+		accessor.Kind, _ = fields[0].(string)
+		if len(fields) == 2 {
+			accessor.Argument = fields[1]
+		}
+		accessors = append(accessors, accessor)
+	}
+	return guards.PathKey(accessors), nil
+}
+
+func integers(list bytecode.Object) []int {
+	var result []int
+	for _, item := range trace.Items(list) {
+		n, _ := item.(int64)
+		result = append(result, int(n))
+	}
+	return result
 }
 
 // parseState reads what both kinds of request have: torch's global state and the settings.

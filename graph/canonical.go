@@ -1,0 +1,210 @@
+package graph
+
+import "slices"
+
+// At names the user's line for the decisions that follow.
+func (e *ShapeEnvironment) At(origin Origin) { e.origin = origin }
+
+// SetSource tells which input of the graph gives a symbol.
+func (e *ShapeEnvironment) SetSource(name string, source SymbolSource) {
+	for i := range e.symbols {
+		if e.symbols[i].Name == name {
+			e.symbols[i].Source = source
+		}
+	}
+}
+
+// replace notes that a polynomial is 0: the newest symbol that stands alone in it, once and with coefficient ±1, equals the rest from now on.
+func (e *ShapeEnvironment) replace(zero polynomial) {
+	for i := len(e.symbols) - 1; i >= 0; i-- {
+		name := e.symbols[i].Name
+		rest, ok := zero.without(name)
+		if !ok {
+			continue
+		}
+		if e.equal == nil {
+			e.equal = map[string]polynomial{}
+		}
+		e.equal[name] = rest
+		for other, known := range e.equal {
+			e.equal[other] = e.Canonical(known.size(0)).polynomial()
+		}
+		return
+	}
+}
+
+// without solves p == 0 for a symbol; false where the symbol is no term of its own or stands inside another one.
+func (p polynomial) without(name string) (polynomial, bool) {
+	var rest polynomial
+	sign := int64(0)
+	for _, t := range p {
+		if len(t.atoms) == 1 && t.atoms[0].Op == ExprSymbol && t.atoms[0].Name == name && (t.coefficient == 1 || t.coefficient == -1) {
+			sign = t.coefficient
+			continue
+		}
+		if slices.ContainsFunc(t.atoms, func(atom *Expr) bool { return slices.Contains(atom.Symbols(), name) }) {
+			return nil, false
+		}
+		rest = append(rest, t)
+	}
+	return rest.scaled(-sign), sign != 0
+}
+
+// Canonical writes a size with the symbols that guards pinned replaced by what they equal.
+func (e *ShapeEnvironment) Canonical(s Size) Size {
+	if s.Expr == nil || e == nil || len(e.equal) == 0 || !slices.ContainsFunc(s.Expr.Symbols(), e.isReplaced) {
+		return s
+	}
+	return e.rewritten(s.Expr)
+}
+
+func (e *ShapeEnvironment) isReplaced(name string) bool {
+	_, replaced := e.equal[name]
+	return replaced
+}
+
+func (e *ShapeEnvironment) rewritten(expr *Expr) Size {
+	switch expr.Op {
+	case ExprConstant:
+		return Static(expr.Value)
+	case ExprSymbol:
+		if p, replaced := e.equal[expr.Name]; replaced {
+			return p.size(e.hint(expr.Name))
+		}
+		return Size{Hint: e.hint(expr.Name), Expr: expr}
+	}
+	result := e.rewritten(expr.Args[0])
+	for _, arg := range expr.Args[1:] {
+		result = e.operation(expr.Op)(result, e.rewritten(arg))
+	}
+	return result
+}
+
+func (e *ShapeEnvironment) operation(op ExprOp) func(a, b Size) Size {
+	return map[ExprOp]func(a, b Size) Size{ExprAdd: e.Add, ExprMultiply: e.Multiply, ExprFloorDivide: e.FloorDivide, ExprModulo: e.Modulo,
+		ExprMaximum: e.Maximum, ExprMinimum: e.Minimum}[op]
+}
+
+func (e *ShapeEnvironment) hint(name string) int64 {
+	for i := range e.symbols {
+		if e.symbols[i].Name == name {
+			return e.symbols[i].Hint
+		}
+	}
+	return 0
+}
+
+// Canonicalise writes all sizes of the graph with pinned symbols replaced, so that sizes which must be equal print equally.
+func (g *Graph) Canonicalise() {
+	if g.Shapes == nil || len(g.Shapes.equal) == 0 {
+		return
+	}
+	for _, input := range g.Inputs {
+		g.Shapes.canonicalMeta(&input.Meta)
+		input.Size = g.Shapes.Canonical(input.Size)
+	}
+	g.Shapes.canonicalNodes(g.Nodes)
+	for i := range g.Outputs {
+		g.Outputs[i] = g.Shapes.canonicalValue(g.Outputs[i])
+	}
+}
+
+func (e *ShapeEnvironment) canonicalNodes(nodes []*Node) {
+	for _, node := range nodes {
+		for i := range node.Outputs {
+			e.canonicalMeta(&node.Outputs[i].Meta)
+		}
+		for i := range node.Args {
+			node.Args[i] = e.canonicalValue(node.Args[i])
+		}
+		for i := range node.Keywords {
+			node.Keywords[i].Value = e.canonicalValue(node.Keywords[i].Value)
+		}
+		e.canonicalNodes(node.Expansion)
+	}
+}
+
+func (e *ShapeEnvironment) canonicalMeta(meta *Meta) {
+	meta.Sizes, meta.Strides = e.canonicalSizes(meta.Sizes), e.canonicalSizes(meta.Strides)
+	meta.Offset = e.Canonical(meta.Offset)
+}
+
+func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size {
+	result := make([]Size, len(sizes))
+	for i, size := range sizes {
+		result[i] = e.Canonical(size)
+	}
+	return result
+}
+
+func (e *ShapeEnvironment) canonicalValue(value Value) Value {
+	switch v := value.(type) {
+	case Size:
+		return sizeValue(e.Canonical(v))
+	case List:
+		items := make([]Value, len(v.Items))
+		for i, item := range v.Items {
+			items[i] = e.canonicalValue(item)
+		}
+		return List{Items: items, Tuple: v.Tuple}
+	case Slice:
+		return Slice{Start: e.canonicalValue(v.Start), Stop: e.canonicalValue(v.Stop), Step: e.canonicalValue(v.Step)}
+	}
+	return value
+}
+
+// UsedSymbols lists the symbols that nodes, inputs and outputs mention, in order of their creation.
+func (g *Graph) UsedSymbols() []Symbol {
+	used := map[string]bool{}
+	note := func(s Size) {
+		if s.Expr != nil {
+			for _, name := range s.Expr.Symbols() {
+				used[name] = true
+			}
+		}
+	}
+	for _, input := range g.Inputs {
+		note(input.Size)
+		input.Meta.visitSizes(note)
+	}
+	visitNodeSizes(g.Nodes, note)
+	for _, output := range g.Outputs {
+		visitValueSizes(output, note)
+	}
+	return slices.DeleteFunc(g.Shapes.Symbols(), func(s Symbol) bool { return !used[s.Name] })
+}
+
+func (m *Meta) visitSizes(visit func(Size)) {
+	for _, list := range [][]Size{m.Sizes, m.Strides, {m.Offset}} {
+		for _, size := range list {
+			visit(size)
+		}
+	}
+}
+
+func visitNodeSizes(nodes []*Node, visit func(Size)) {
+	for _, node := range nodes {
+		for i := range node.Outputs {
+			node.Outputs[i].Meta.visitSizes(visit)
+		}
+		for _, value := range node.arguments() {
+			visitValueSizes(value, visit)
+		}
+		visitNodeSizes(node.Expansion, visit)
+	}
+}
+
+func visitValueSizes(value Value, visit func(Size)) {
+	switch v := value.(type) {
+	case Size:
+		visit(v)
+	case List:
+		for _, item := range v.Items {
+			visitValueSizes(item, visit)
+		}
+	case Slice:
+		for _, item := range []Value{v.Start, v.Stop, v.Step} {
+			visitValueSizes(item, visit)
+		}
+	}
+}
