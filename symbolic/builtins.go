@@ -69,6 +69,10 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = in.setMethod(v, method, arguments)
 	case *Tuple:
 		value, handled, err = in.tupleMethod(v, method, arguments)
+	case *Deque:
+		value, handled, err = in.dequeMethod(v, method, arguments)
+	case *Class:
+		value, handled, err = in.classMethod(v, b.name, arguments)
 	case *Generator:
 		return v.callMethod(in, method, arguments)
 	case *Constant:
@@ -266,6 +270,12 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 	case "builtins.__build_class__":
 		class, err := in.buildClass(arguments)
 		return class, true, err
+	case "functools.reduce":
+		return in.reduceCall(arguments)
+	case "itertools.tee":
+		return in.teeCall(arguments)
+	case "sys.intern":
+		return in.internCall(arguments)
 	case "builtins.id", "builtins.hash":
 		return nil, true, unsupported(reasonBuiltinCall, "%s", name)
 	}

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"strings"
+
 	"fusee/bytecode"
 	"fusee/trace"
 )
@@ -54,6 +56,13 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.evaluateClass(c, arguments)
 	case "functools.partial":
 		return in.constructPartial(values, arguments.Keywords)
+	case "collections.deque":
+		return in.constructDeque(arguments)
+	case "operator.itemgetter", "operator.attrgetter", "operator.methodcaller":
+		return in.constructGetter(c, arguments)
+	}
+	if strings.HasPrefix(c.name, "itertools.") {
+		return in.constructItertools(c.name, arguments)
 	}
 	return nil, false, nil
 }
@@ -457,8 +466,10 @@ func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
 
 // reverseIterator walks a sequence backwards from the end that it has now; a list may shrink meanwhile.
 func (in *Interpreter) reverseIterator(subject Value) (Value, bool, error) {
-	switch subject.(type) {
+	switch s := subject.(type) {
 	case *List, *Tuple, *Range, *Dict, *dictView, *Constant:
+	case *Deque:
+		return s.iterator(in, true), true, nil
 	case *Set:
 		return nil, true, in.raise("TypeError", "'"+subject.typeName()+"' object is not reversible")
 	default:

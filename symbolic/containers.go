@@ -263,7 +263,7 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 		return v, nil
 	case *Instance:
 		return in.hashInstance(v)
-	case *List, *Dict, *Set:
+	case *List, *Dict, *Set, *Deque:
 		return nil, in.raise("TypeError", "unhashable type: '"+key.typeName()+"'")
 	}
 	return nil, unsupported(reasonHash, "%s", key.typeName())

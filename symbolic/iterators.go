@@ -131,6 +131,8 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 		return v, nil
 	case *List:
 		return &sequenceIterator{list: v, kind: "list_iterator"}, nil
+	case *Deque:
+		return v.iterator(in, false), nil
 	case *Tuple:
 		if hasMethods(v) {
 			if found, owner, err := in.classLookup(v.class, "__iter__"); err != nil || owner != nil && owner.name != "tuple" {

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"strings"
+
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
@@ -183,6 +185,8 @@ func objectOf(value Value) *existing {
 		if v.id != 0 {
 			return &existing{v.id, v.path}
 		}
+	case *operatorGetter:
+		return v.object
 	case *Opaque:
 		return v.object
 	}
@@ -618,6 +622,9 @@ func (in *Interpreter) describedInstance(d *trace.Description, object *existing)
 	class, err := in.classByID(d.TypeID)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(class.name, "operator.") {
+		return in.describedGetter(class, object)
 	}
 	if !class.hasDict && !userClass(class.name) && len(trace.Items(trace.Field(d.Payload, "slots"))) == 0 && trace.Field(d.Payload, "value") == nil {
 		return &Opaque{object, class.name}, nil // an object laid out in C, such as an iterator

@@ -134,6 +134,8 @@ func (in *Interpreter) builtinBinary(row operatorRow, left, right Value) (Value,
 
 func (in *Interpreter) concatenate(row operatorRow, left, right Value) (Value, bool, error) {
 	switch a := left.(type) {
+	case *Deque:
+		return in.dequeConcatenate(row, a, right)
 	case *List:
 		if row.inplace != nil {
 			items, err := in.listOf(right)
@@ -455,6 +457,11 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 			return in.equalLists(a, b)
 		}
 		return in.differs(right)
+	case *Deque:
+		if b, ok := right.(*Deque); ok {
+			return in.equalItems(a.items, b.items)
+		}
+		return in.differs(right)
 	case *Dict:
 		if b, ok := right.(*Dict); ok {
 			return in.equalDicts(a, b)
@@ -502,7 +509,7 @@ func isNaN(value Value) bool {
 // differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
 func (in *Interpreter) differs(right Value) (bool, error) {
 	switch right.(type) {
-	case *Constant, *Tuple, *List, *Dict, *Set, *Class, *Function, *LibraryValue:
+	case *Constant, *Tuple, *List, *Dict, *Set, *Deque, *Class, *Function, *LibraryValue:
 		return false, nil
 	}
 	return false, unsupported(reasonComparison, "%s", right.typeName())
@@ -610,6 +617,10 @@ func (in *Interpreter) compareSequences(row comparisonRow, left, right Value) (V
 			if a, err = l.contents(in); err == nil {
 				b, err = r.contents(in)
 			}
+		}
+	case *Deque:
+		if r, ok := right.(*Deque); ok {
+			a, b = append([]Value{}, l.items...), append([]Value{}, r.items...)
 		}
 	case *Set:
 		if r, ok := right.(*Set); ok {

@@ -262,6 +262,8 @@ func partsOf(value Value) []Value {
 			parts = append(parts, v.fields.values[name])
 		}
 		return parts
+	case *Deque:
+		return v.items
 	case *Method:
 		return []Value{v.self, v.function}
 	case *Cell:
@@ -335,6 +337,10 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.helper("make_iterator", v.origin, integer(int64(v.position)))
 	case *goIterator:
 		return cg.buildGoIterator(v)
+	case *Deque:
+		return cg.construct("collections.deque", newList(v.items), v.limit())
+	case *operatorGetter:
+		return cg.buildGetter(v)
 	case *Generator:
 		return &cannotRebuild{v.born, "a generator"}
 	}
@@ -553,6 +559,16 @@ func (cg *generator) buildGoIterator(v *goIterator) error {
 	cg.emit(bytecode.PushNull, 0)
 	cg.placeholder(kind, name)
 	return cg.passArguments(arguments)
+}
+
+func (cg *generator) buildGetter(v *operatorGetter) error {
+	keywords := newDict()
+	for _, keyword := range v.arguments.Keywords {
+		if err := keywords.setItem(cg.in, text(keyword.Name), keyword.Value); err != nil {
+			return err
+		}
+	}
+	return cg.helper("construct", v.class, &Tuple{items: v.arguments.Positional}, keywords)
 }
 
 // construct calls an object of a library by canonical name.

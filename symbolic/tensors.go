@@ -568,6 +568,10 @@ func (in *Interpreter) readGetset(name string, owner Value) (Value, error) {
 		if part, ok := parts[shortName(name)]; ok {
 			return integer(part), nil
 		}
+	case *Deque:
+		if shortName(name) == "maxlen" {
+			return o.limit(), nil
+		}
 	case *Tuple:
 		return in.structseqField(o, shortName(name))
 	}

@@ -6,6 +6,7 @@ They write and make objects without running code of the user: the capture alread
 from __future__ import annotations
 
 import functools
+import itertools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -113,6 +114,57 @@ def make_reversed(items: Any, position: int) -> Iterator[Any]:
     return _advanced(reversed(items), position)
 
 
+def construct(cls: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """``cls(*arguments, **keywords)`` of a class of the standard library."""
+    return cls(*arguments, **keywords)
+
+
+def make_advanced(cls: Callable[..., Iterator[Any]], arguments: tuple[Any, ...], position: int) -> Iterator[Any]:
+    """``cls(*arguments)`` of the module itertools that has already given its first ``position`` items."""
+    return _advanced(cls(*arguments), position)
+
+
+def make_chain(active: Iterator[Any] | None, rest: Iterator[Any]) -> Iterator[Any]:
+    """A chain that walks ``active`` and then the iterables that ``rest`` gives."""
+    chain: Any = itertools.chain.from_iterable(rest)
+    if active is not None:
+        chain.__setstate__((rest, active))
+    return chain  # type: ignore[no-any-return]
+
+
+def make_cycle(rest: Iterator[Any], saved: list[Any], again: bool) -> Iterator[Any]:
+    """A cycle that gives what is left of ``rest``, then ``saved`` (and ``rest``, unless ``again``) over and over."""
+    cycle: Any = itertools.cycle(rest)
+    cycle.__setstate__((saved, again))
+    return cycle  # type: ignore[no-any-return]
+
+
+def make_accumulate(rest: Iterator[Any], function: Any, initial: Any, total: Any, started: bool) -> Iterator[Any]:
+    """An accumulate that has given ``total`` last, where it has given anything."""
+    if not started:
+        return itertools.accumulate(rest, function, initial=initial)
+    accumulate: Any = itertools.accumulate(rest, function)
+    accumulate.__setstate__(total)
+    return accumulate  # type: ignore[no-any-return]
+
+
+def make_while(cls: Any, predicate: Any, rest: Iterator[Any], decided: bool) -> Iterator[Any]:
+    """A takewhile or dropwhile; ``decided`` if its predicate has failed already."""
+    iterator = cls(predicate, rest)
+    iterator.__setstate__(decided)
+    return iterator  # type: ignore[no-any-return]
+
+
+def make_pairwise(last: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """A pairwise whose next pair starts with ``last``."""
+    return itertools.pairwise(itertools.chain((last,), rest))
+
+
+def make_zip_longest(iterables: tuple[Any, ...], fill: Any) -> Iterator[Any]:
+    """``itertools.zip_longest(*iterables, fillvalue=fill)``."""
+    return itertools.zip_longest(*iterables, fillvalue=fill)
+
+
 def _advanced(iterator: Iterator[Any], count: int) -> Iterator[Any]:
     for _ in range(count):
         next(iterator, None)
@@ -134,4 +186,12 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_partial": make_partial,
     "make_iterator": make_iterator,
     "make_reversed": make_reversed,
+    "construct": construct,
+    "make_advanced": make_advanced,
+    "make_chain": make_chain,
+    "make_cycle": make_cycle,
+    "make_accumulate": make_accumulate,
+    "make_while": make_while,
+    "make_pairwise": make_pairwise,
+    "make_zip_longest": make_zip_longest,
 }

@@ -1,0 +1,204 @@
+package symbolic
+
+import (
+	"strings"
+
+	"fusee/bytecode"
+)
+
+// operatorGetter is an operator.itemgetter, attrgetter or methodcaller.
+type operatorGetter struct {
+	class     *Class
+	arguments Arguments
+	object    *existing
+}
+
+func (v *operatorGetter) typeName() string { return v.class.name }
+
+func (in *Interpreter) constructGetter(c *Class, arguments Arguments) (Value, bool, error) {
+	fits := len(arguments.Positional) > 0 && (len(arguments.Keywords) == 0 || c.name == "operator.methodcaller")
+	names := arguments.Positional
+	switch c.name {
+	case "operator.itemgetter":
+		names = nil
+	case "operator.methodcaller":
+		names = names[:min(1, len(names))]
+	}
+	for k, name := range names {
+		real, err := in.real(name)
+		if err != nil {
+			return nil, true, err
+		}
+		_, isText := stringOf(real)
+		names[k], fits = real, fits && isText
+	}
+	if !fits {
+		return nil, true, unsupported(reasonBuiltinCall, "%s with these arguments", c.name)
+	}
+	return &operatorGetter{class: c, arguments: arguments}, true, nil
+}
+
+// describedGetter reads the arguments of an existing getter, which never change, through its __reduce__.
+func (in *Interpreter) describedGetter(class *Class, object *existing) (Value, error) {
+	if class.name == "operator.methodcaller" {
+		return &Opaque{object, class.name}, nil // __reduce__ shows a partial object where it has keywords
+	}
+	outcome, err := in.session.Evaluate(nameWire(class.name+".__reduce__"), []bytecode.Object{int64(object.id)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	value, err := in.outcomeValue(outcome)
+	if err != nil {
+		return nil, err
+	}
+	parts, ok := value.(*Tuple)
+	if !ok || len(parts.items) != 2 {
+		return &Opaque{object, class.name}, nil
+	}
+	positional, err := in.listOf(parts.items[1])
+	if err != nil {
+		return nil, err
+	}
+	if object.source != nil && object.source.Accessor.Kind != "object" {
+		object.source.Require(in.reason(), "is", objectWire(object.id))
+	}
+	return &operatorGetter{class: class, arguments: Arguments{Positional: positional}, object: object}, nil
+}
+
+func (v *operatorGetter) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if len(arguments.Positional) != 1 || len(arguments.Keywords) > 0 {
+		return nil, in.raise("TypeError", shortName(v.class.name)+" expected 1 argument, got "+integerText(len(arguments.Positional)))
+	}
+	owner := arguments.Positional[0]
+	if v.class.name == "operator.methodcaller" {
+		name, _ := stringOf(v.arguments.Positional[0])
+		in.tail = nil
+		method, err := in.getAttribute(owner, name)
+		if err != nil {
+			return nil, err
+		}
+		return in.call(method, Arguments{v.arguments.Positional[1:], v.arguments.Keywords})
+	}
+	in.tail = nil
+	found := make([]Value, len(v.arguments.Positional))
+	for k, key := range v.arguments.Positional {
+		value, err := v.get(in, owner, key)
+		if err != nil {
+			return nil, err
+		}
+		found[k] = value
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return &Tuple{items: found}, nil
+}
+
+// get reads an item, or an attribute along a dotted name.
+func (v *operatorGetter) get(in *Interpreter, owner, key Value) (Value, error) {
+	if v.class.name == "operator.itemgetter" {
+		return in.getItem(owner, key)
+	}
+	path, _ := stringOf(key)
+	for _, name := range strings.Split(path, ".") {
+		value, err := in.getAttribute(owner, name)
+		if err != nil {
+			return nil, err
+		}
+		owner = value
+	}
+	return owner, nil
+}
+
+// reduceCall is functools.reduce.
+func (in *Interpreter) reduceCall(arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	if len(values) < 2 || len(values) > 3 || len(arguments.Keywords) > 0 {
+		return nil, false, nil
+	}
+	walker, err := in.iterate(values[1])
+	if err != nil {
+		return nil, true, err
+	}
+	var total Value
+	if len(values) == 3 {
+		total = values[2]
+	}
+	for {
+		item, err := in.advance(walker)
+		switch {
+		case err != nil:
+			return nil, true, err
+		case item == nil && total == nil:
+			return nil, true, in.raise("TypeError", "reduce() of empty iterable with no initial value")
+		case item == nil:
+			return total, true, nil
+		case total == nil:
+			total = item
+			continue
+		}
+		if total, err = in.call(values[0], Arguments{Positional: []Value{total, item}}); err != nil {
+			return nil, true, err
+		}
+	}
+}
+
+// classMethod runs a class method written in C, or __new__ called by name.
+func (in *Interpreter) classMethod(c *Class, name string, arguments Arguments) (Value, bool, error) {
+	switch {
+	case name == "itertools.chain.from_iterable" && c.name == "itertools.chain":
+		value, err := in.chainFromIterable(arguments)
+		return value, true, err
+	case shortName(name) == "fromkeys":
+		return in.dictFromKeys(c, arguments)
+	case shortName(name) == "__new__" && len(arguments.Positional) > 0:
+		value, err := (&newMethod{&Builtin{name: name}}).call(in, arguments)
+		return value, true, err
+	}
+	return nil, false, nil
+}
+
+// dictFromKeys is dict.fromkeys of the dict types of the standard library.
+func (in *Interpreter) dictFromKeys(c *Class, arguments Arguments) (Value, bool, error) {
+	switch c.name {
+	case "dict", "collections.OrderedDict", "collections.defaultdict":
+	default:
+		return nil, false, nil
+	}
+	if len(arguments.Positional) < 1 || len(arguments.Positional) > 2 || len(arguments.Keywords) > 0 {
+		return nil, false, nil
+	}
+	keys, err := in.iterableItems(arguments.Positional[0])
+	if err != nil {
+		return nil, true, err
+	}
+	value := Value(none())
+	if len(arguments.Positional) == 2 {
+		value = arguments.Positional[1]
+	}
+	made, _, err := in.constructBuiltin(c, Arguments{})
+	if err != nil {
+		return nil, true, err
+	}
+	dict := made.(*Dict)
+	for _, key := range keys {
+		if err := dict.setItem(in, key, value); err != nil {
+			return nil, true, err
+		}
+	}
+	return dict, true, nil
+}
+
+// internCall is sys.intern: equal text of one capture is one object anyway.
+func (in *Interpreter) internCall(arguments Arguments) (Value, bool, error) {
+	value, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	real, err := in.real(value)
+	if err != nil {
+		return nil, true, err
+	}
+	_, isText := stringOf(real)
+	return real, isText, nil
+}

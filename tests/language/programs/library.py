@@ -1,0 +1,259 @@
+"""Iterators of itertools, and the types of collections, functools and operator."""
+
+import collections
+import functools
+import itertools
+import operator
+from typing import Any
+
+from programs import calls
+
+SECOND = operator.itemgetter(1)
+REAL = operator.attrgetter("real", "imag")
+
+
+def events(n: int) -> Any:
+    for i in range(n):
+        yield i
+
+
+@calls((3,), (0,))
+def itertools_finite(n):
+    items = list(range(n))
+    return (
+        list(itertools.chain(items, "ab", (x for x in items))),
+        list(itertools.chain.from_iterable([items, "cd"])),
+        list(itertools.compress("abcdef", [1, 0, n, 1])),
+        list(itertools.dropwhile(lambda v: v < 1, items)),
+        list(itertools.takewhile(lambda v: v < 2, items)),
+        list(itertools.filterfalse(lambda v: v % 2, items)),
+        list(itertools.filterfalse(None, items)),
+        list(itertools.starmap(pow, [(2, n), (3, 2)])),
+        list(itertools.pairwise(items)),
+        list(itertools.zip_longest(items, "ab", fillvalue="-")),
+        list(itertools.zip_longest()),
+        list(itertools.accumulate(items)),
+        list(itertools.accumulate(items, lambda a, b: a * 2 + b, initial=n)),
+        list(itertools.repeat(n, 2)),
+    )
+
+
+@calls((3,), (0,))
+def itertools_selections(n):
+    items = list(range(n))
+    return (
+        list(itertools.product(items, "ab")),
+        list(itertools.product(items, repeat=2)),
+        list(itertools.product()),
+        list(itertools.permutations(items)),
+        list(itertools.permutations(items, 2)),
+        list(itertools.permutations(items, 4)),
+        list(itertools.combinations("abcd", n)),
+        list(itertools.combinations(items, 5)),
+        list(itertools.combinations_with_replacement("ab", n)),
+        list(itertools.combinations_with_replacement([], 0)),
+    )
+
+
+@calls((2,), (4,))
+def itertools_slices(n):
+    items = list(range(9))
+    it = iter(items)
+    taken = list(itertools.islice(it, 1, n + 3, 2))
+    return (
+        taken,
+        list(it),
+        list(itertools.islice(items, n)),
+        list(itertools.islice(items, n, None)),
+        list(itertools.islice(items, 5, 3)),
+        list(itertools.islice("abc", None)),
+        list(itertools.islice(itertools.count(n, 3), 4)),
+        list(itertools.islice(itertools.cycle("xy"), n)),
+        list(itertools.islice(itertools.cycle([]), n)),
+    )
+
+
+@calls((3,))
+def itertools_returned(n):
+    count, repeat, cycle = itertools.count(n), itertools.repeat(n, 3), itertools.cycle(range(n))
+    chain, window = itertools.chain([1, n], "ab"), itertools.islice(range(9), 1, 8, 2)
+    drop, take = itertools.dropwhile(lambda v: v < 1, range(n)), itertools.takewhile(lambda v: v < 2, range(5))
+    total, pairs = itertools.accumulate(range(n)), itertools.pairwise("abcd")
+    product, longest = itertools.product("ab", range(n)), itertools.zip_longest("abc", range(n - 1))
+    first = [next(it) for it in (count, repeat, cycle, chain, window, drop, take, total, pairs, product, longest)]
+    return first, repeat, chain, window, drop, take, total, pairs, product, longest, next(count), next(cycle)
+
+
+@calls((1,), (5,))
+def itertools_cycle_returned(n):
+    cycle = itertools.cycle("abc")
+    taken = [next(cycle) for _ in range(n)]
+    return taken, itertools.islice(cycle, 7)
+
+
+@calls((3,))
+def itertools_not_started(n):
+    return itertools.chain(), itertools.accumulate([n], initial=1), itertools.pairwise([n]), itertools.repeat(n, 0)
+
+
+@calls((["a", "b", "A", "c", "C"],), ([],))
+def itertools_groups(items):
+    groups = [(key, list(group)) for key, group in itertools.groupby(items, key=str.lower)]
+    skipped = [key for key, _ in itertools.groupby(sorted(items, key=str.lower), key=str.lower)]
+    return groups, skipped, [(k, list(g)) for k, g in itertools.groupby([1, 1, 2, 1])]
+
+
+@calls((3,))
+def itertools_group_outdated(n):
+    groups = itertools.groupby([1, 1, 2, n])
+    _, first = next(groups)
+    _, second = next(groups)
+    return list(first), list(second), list(groups) != []
+
+
+@calls((4,))
+def itertools_tee(n):
+    a, b, c = itertools.tee(events(n), 3)
+    first = [next(a), next(a), next(b)]
+    return first, list(a), list(b), list(c), next(a, "end"), itertools.tee([], 0)
+
+
+@calls((4,))
+def itertools_tee_returned(n):
+    a, b = itertools.tee(range(n))
+    return next(a), a, b
+
+
+@calls((0,))
+def itertools_bad_step(n):
+    return list(itertools.islice([1], 0, 2, n))
+
+
+@calls((2,))
+def itertools_chain_of_number(n):
+    return list(itertools.chain([1], n))
+
+
+@calls(({"a": [1, 2], "b": [3, 4]},), ({},))
+def operator_getters(table):
+    pair = operator.itemgetter("a", "b")
+    return (
+        pair(table) if table else None,
+        sorted(table.items(), key=operator.itemgetter(0), reverse=True),
+        operator.attrgetter("real")(3),
+        operator.attrgetter("__class__.__name__", "imag")(3),
+        operator.methodcaller("split", "b", maxsplit=1)("abcbd"),
+        operator.methodcaller("keys")(table) == table.keys(),
+        SECOND("xyz"),
+        REAL(2),
+    )
+
+
+@calls((1,))
+def operator_getters_returned(n):
+    getter, call = operator.itemgetter(n), operator.methodcaller("split", sep="b")
+    return getter("xyz"), getter.__class__.__name__, getter([5, 6]), call("abc")
+
+
+@calls((3,))
+def operator_getter_missing(n):
+    return operator.itemgetter(n)([1])
+
+
+@calls((3,), (0,))
+def functools_reduce(n):
+    return (
+        functools.reduce(lambda a, b: (a, b), range(n), None),
+        functools.reduce(operator.add, range(n + 1)),
+        functools.reduce(lambda a, b: a + [b], "abc", []),
+    )
+
+
+@calls((0,))
+def functools_reduce_of_nothing(n):
+    return functools.reduce(operator.add, range(n))
+
+
+@calls((3,), (0,))
+def deque_methods(n):
+    d = collections.deque([1, 2])
+    d.append(n)
+    d.extend("ab")
+    d.extendleft([7, 8])
+    d.appendleft("l")
+    d.insert(1, "in")
+    d.insert(-1, "near the end")
+    popped = d.pop(), d.popleft()
+    d[2] = "set"
+    del d[0]
+    d.rotate(2)
+    e = d.copy()
+    e.rotate(-n)
+    e.reverse()
+    e.remove("set")
+    return d, e, popped, d[0], d[-1], len(d), "set" in d, d.count(2), d.index(2), d == e, d != e, bool(d), list(reversed(d))
+
+
+@calls((3,), (0,))
+def deque_limits(n):
+    d = collections.deque(range(9), maxlen=n)
+    d.append("new")
+    d.appendleft("left")
+    d += [1, 2]
+    return d, d.maxlen, collections.deque().maxlen, list(d), collections.deque("ab") + collections.deque("c"), d.copy()
+
+
+@calls((1,))
+def deque_full(n):
+    collections.deque([1], maxlen=n).insert(0, 2)
+
+
+@calls((1,))
+def deque_negative_limit(n):
+    return collections.deque([1], -n)
+
+
+@calls((1,))
+def deque_empty_pop(n):
+    d = collections.deque([n])
+    d.pop()
+    d.popleft()
+
+
+@calls((1,))
+def deque_changed_while_walked(n):
+    d = collections.deque([n, 2])
+    for item in d:
+        d.append(item)
+
+
+@calls((2,))
+def deque_iterators_returned(n):
+    d = collections.deque(range(5))
+    it, back = iter(d), reversed(d)
+    return [next(it), next(back), next(back)], it, back, sorted(d, reverse=True), max(d), tuple(d), [*d, n]
+
+
+@calls((2,))
+def deque_ordered(n):
+    a, b = collections.deque([1, n]), collections.deque([1, 3])
+    return a < b, a >= b, a == [1, n], a == collections.deque([1, n]), isinstance(a, list), type(a).__name__
+
+
+@calls((2,))
+def deque_plus_list(n):
+    return collections.deque([n]) + [1]
+
+
+@calls((2,))
+def deque_as_key(n):
+    return {collections.deque([n]): 1}
+
+
+@calls((2,), ("ab",))
+def dict_from_keys(keys):
+    if isinstance(keys, int):
+        return dict.fromkeys(range(keys)), collections.OrderedDict.fromkeys("xy", keys)
+    d = collections.defaultdict.fromkeys(keys, 0)
+    d["a"] += 1
+    return d, d.default_factory, dict.fromkeys(map(str.upper, keys), [])
