@@ -5,7 +5,7 @@ before it, the compiler is started within it. Python keeps the package's bytecod
 Prints the least and the median of the wall clock, and the processor time of this process and of the compiler, which
 other load on the machine changes less. Times are in milliseconds.
 
-usage: first_call.py [--runs N]
+usage: first_call.py [--runs N] [--device cuda]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def processor_time(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measure() -> dict[str, float]:
+def measure(device: str) -> dict[str, float]:
     """The numbers of this process, in seconds."""
     import torch
 
@@ -40,13 +40,13 @@ def measure() -> dict[str, float]:
         z = x + y
         return torch.relu(z) * 2
 
-    x, y = torch.tensor([1.0, -2.0, 3.0, -4.0]), torch.tensor([0.5, 0.5, 0.5, 0.5])
-    expected = f(x, y)
+    x, y = torch.tensor([1.0, -2.0, 3.0, -4.0], device=device), torch.full((4,), 0.5, device=device)
+    expected = f(x, y).cpu()  # the device is in use before the clock starts
     others = processor_time(resource.RUSAGE_CHILDREN)
     before, start = processor_time(resource.RUSAGE_SELF), time.perf_counter()
     result = fusee.compile(f)(x, y)
     wall, host = time.perf_counter() - start, processor_time(resource.RUSAGE_SELF) - before
-    if not torch.equal(result, expected) or fusee.stats()["graphs"] != 1:
+    if not torch.equal(result.cpu(), expected) or fusee.stats()["graphs"] != 1:
         raise SystemExit("the example was not compiled")
     end_compiler()
     return {"wall": wall, "host": host, "compiler": processor_time(resource.RUSAGE_CHILDREN) - others}
@@ -61,12 +61,16 @@ def end_compiler() -> None:
         os.waitpid(-1, 0)
 
 
-def fresh_process(caches: str, bytecode: str) -> dict[str, float]:
+def fresh_process(device: str, caches: str, bytecode: str) -> dict[str, float]:
     """The numbers of a new process that keeps compiled kernels in one folder and Python's bytecode in another."""
     environment = dict(os.environ, FUSEE_CACHE_DIR=caches, PYTHONPYCACHEPREFIX=bytecode)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
-        [sys.executable, __file__, "--measure"], env=environment, stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, __file__, "--measure", "--device", device],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     numbers: dict[str, float] = json.loads(done.stdout)
     return numbers
@@ -82,18 +86,19 @@ def main() -> None:
     """Runs pairs of processes: one with an empty cache, one with what the first left there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=20, help="pairs of processes")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.measure:
-        print(json.dumps(measure()))
+        print(json.dumps(measure(chosen.device)))
         return
     cold, warm = [], []
     with tempfile.TemporaryDirectory() as bytecode:
-        fresh_process(bytecode, bytecode)
+        fresh_process(chosen.device, bytecode, bytecode)
         for _ in range(chosen.runs):
             with tempfile.TemporaryDirectory() as caches:
-                cold.append(fresh_process(caches, bytecode))
-                warm.append(fresh_process(caches, bytecode))
+                cold.append(fresh_process(chosen.device, caches, bytecode))
+                warm.append(fresh_process(chosen.device, caches, bytecode))
     print(" | ".join(["ms    ", *(f"{name}: least, median" for name in NUMBERS)]))
     print(row("cold", cold))
     print(row("warm", warm))

@@ -92,6 +92,9 @@ var functions = map[loop.Op]func(float64) float64{
 	loop.OpErf:                  math.Erf,
 	loop.OpErfC:                 math.Erfc,
 	loop.OpLogGamma: func(x float64) float64 {
+		if math.IsInf(x, -1) {
+			return math.Inf(1) // as C has it; Go's function gives x
+		}
 		result, _ := math.Lgamma(x)
 		return result
 	},

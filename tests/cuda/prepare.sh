@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fills .gpu/ (not tracked) with what tests/cuda/run_on_gpu.sh takes to a machine with a GPU: fusee's wheel and the exported
-# kernel trials. The Python for that machine (enter_bundle.sh and its archive) must be there already.
+# Fills .gpu/ (not tracked) with what tests/cuda/run_on_gpu.sh takes to a machine with a GPU: fusee's wheel, those of the
+# test suite that such a machine lacks, and the exported kernel trials. The Python for that machine (enter_bundle.sh and
+# its archive) must be there already.
 #
 #   PYTHON=python3.11 FUSEE_TEST_PYTHON=… tests/cuda/prepare.sh [ARCHITECTURE]
 #
@@ -9,8 +10,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python3.11}
 mkdir -p .gpu
-rm -f .gpu/*.whl
-"$python" -m pip wheel -q --no-deps -w .gpu .
+rm -rf .gpu/*.whl .gpu/wheels
+"$python" -m pip wheel -q --no-deps -w .gpu/wheels .
+"$python" -m pip wheel -q -w .gpu/wheels 'hypothesis==6.*'
 [ -z "${KEEP_TRIALS:-}" ] || { du -sh .gpu; exit; }
 trials=$(mktemp -d) && trap 'rm -rf "$trials"' EXIT
 go test ./backend/cuda -run TestExport -count=1 -timeout 20m -export "$trials" -architecture "${1:-sm_90}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the CUDA tests and some rows of the benchmark on a machine with a GPU, within LIMIT seconds (480), and leaves all
-# results in $OUT. Prepared by tests/cuda/prepare.sh, which puts into .gpu/: a Python 3.11 with torch for that machine
-# (enter_bundle.sh, which sets PY311), fusee's wheel, and the exported kernel trials.
+# Runs the CUDA tests and some rows of the benchmark on a machine with a GPU, within LIMIT seconds (450), and leaves all
+# results in $OUT, one file for each stage. A stage that fails or takes too long does not keep the next one from running.
+# Prepared by tests/cuda/prepare.sh, which puts wheels and kernel trials into .gpu/, beside a Python 3.11 with torch for
+# that machine (enter_bundle.sh, which sets PY311).
 #
 #   OUT=results tests/cuda/run_on_gpu.sh
 #
@@ -14,58 +15,46 @@ baselines=${BASELINES-tiny large}
 mkdir -p "$out"
 
 started=$SECONDS
-left() { # never 0, which timeout takes for no limit
-    local seconds=$((${LIMIT:-480} - (SECONDS - started)))
-    echo $((seconds > 0 ? seconds : 1))
+# limit MOST: seconds that a stage may take, at least 1, since timeout takes 0 for no limit
+limit() {
+    local left=$((${LIMIT:-450} - (SECONDS - started)))
+    left=$((left < $1 ? left : $1))
+    echo $((left > 0 ? left : 1))
 }
-stage() { printf '== %s (%d s left)\n' "$1" "$(left)" | tee -a "$out/stages.txt"; }
+# stage NAME MOST COMMAND…: its output goes to NAME.txt, and the end of that to the terminal
+stage() {
+    local name=$1 seconds
+    seconds=$(limit "$2")
+    shift 2
+    printf '== %s (at most %d s)\n' "$name" "$seconds"
+    timeout "$seconds" "$@" > "$out/$name.txt" 2>&1
+    printf '== %s: status %d at %d s\n' "$name" $? $((SECONDS - started)) >> "$out/stages.txt"
+    tail -n 3 "$out/$name.txt"
+}
+tests() { stage "$1" "$2" "$PY311" -m pytest -p no:cacheprovider -q --tb=short --junitxml="$out/$1.xml" "${@:3}"; }
 
-stage 'entering the bundle'
 . .gpu/enter_bundle.sh
+site=$("$PY311" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# Unpacked rather than installed, as the machine's pip runs under another Python, which the wheel is not for.
+for wheel in .gpu/wheels/*.whl; do python3 -m zipfile -e "$wheel" "$site"; done
+chmod +x "$site"/fusee/bin/*
 export FUSEE_CACHE_DIR=$(mktemp -d)
-{ nvidia-smi; "$PY311" -m fusee doctor; } > "$out/machine.txt" 2>&1
 
-stage 'the example'
-timeout 60 "$PY311" - > "$out/example.txt" 2>&1 <<'PYTHON'
-import time, torch, fusee
-@fusee.compile
-def f(x, y):
-    z = x + y
-    return torch.relu(z) * 2
-x = torch.tensor([1., -2., 3., -4.], device="cuda"); y = torch.full((4,), .5, device="cuda")
-torch.relu(x + y) * 2
-torch.cuda.synchronize()
-start = time.perf_counter()
-print(f(x, y), "first call", time.perf_counter() - start, "s")
-print(f(x, y), fusee.stats())
-PYTHON
-tail -3 "$out/example.txt"
+stage machine 60 sh -c 'nvidia-smi; "$0" -m fusee doctor' "$PY311"
+stage first_call 100 "$PY311" bench/first_call.py --device cuda --runs 2
+trials=$(mktemp -d)
+[ ! -e .gpu/trials.tar.xz ] || tar xf .gpu/trials.tar.xz -C "$trials"
+FUSEE_CUDA_TRIALS=$trials tests kernels 90 tests/cuda/test_cuda_kernels.py
+tests compiled 180 --ignore=tests/cuda/test_cuda_kernels.py tests/cuda
+tests shim 60 -k cuda tests/shim
 
-stage 'kernel trials'
-if [ -e .gpu/trials.tar.xz ]; then
-    trials=$(mktemp -d)
-    tar xf .gpu/trials.tar.xz -C "$trials"
-    FUSEE_CUDA_TRIALS=$trials timeout "$(left)" "$PY311" -m pytest -p no:cacheprovider -q --tb=short tests/cuda/test_cuda_kernels.py \
-        --junitxml="$out/kernels.xml" > "$out/kernels.txt" 2>&1
-    tail -3 "$out/kernels.txt"
-fi
-
-stage 'compiled functions'
-timeout "$(left)" "$PY311" -m pytest -p no:cacheprovider -q --tb=short -k cuda --deselect tests/cuda/test_cuda_kernels.py \
-    tests/cuda tests/shim --junitxml="$out/compiled.xml" \
-    > "$out/compiled.txt" 2>&1
-tail -3 "$out/compiled.txt"
-
-stage 'benchmark'
 # bench COMPILER ROW PYTHON: the numbers of one process, appended to bench.jsonl
 bench() {
-    [ "$(left)" -gt 15 ] || return
+    stage "bench-$2-${1//./-}" 90 "$3" bench/measure.py "$2" "$1" cuda
     local numbers
-    numbers=$(timeout "$(left)" "$3" bench/measure.py "$2" "$1" cuda 2>> "$out/bench.err" | tail -1)
-    printf '{"compiler": "%s", "workload": "%s", "numbers": %s}\n' "$1" "$2" "${numbers:-null}" | tee -a "$out/bench.jsonl"
+    numbers=$(grep '^{' "$out/bench-$2-${1//./-}.txt" | tail -n 1)
+    printf '{"compiler": "%s", "workload": "%s", "numbers": %s}\n' "$1" "$2" "${numbers:-null}" >> "$out/bench.jsonl"
 }
 for row in $rows; do bench fusee "$row" "$PY311"; done
-for row in $rows; do
-    case " $baselines " in *" $row "*) bench torch.compile "$row" python3 ;; esac
-done
-stage 'done'
+for row in $baselines; do bench torch.compile "$row" python3; done
+cat "$out/stages.txt"

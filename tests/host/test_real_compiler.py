@@ -66,7 +66,7 @@ def half_precision(x: Any, y: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_numerics_of_eager(dtype: torch.dtype) -> None:
-    """Rounding every value of a kernel gives eager's bits; keeping them in float32 gives others, closer to the truth."""
+    """Rounding every value of a kernel gives eager's bits; keeping them in float32 comes closer to the truth."""
     x, y = torch.linspace(-3, 3, 999, dtype=dtype), torch.linspace(5, -1, 999, dtype=dtype)
     expected = half_precision(x, y)
     rounded = fusee.compile(half_precision, options={"numerics": "eager"})(x, y)
