@@ -46,6 +46,7 @@ trials=$(mktemp -d)
 [ ! -e .gpu/trials.tar.xz ] || tar xf .gpu/trials.tar.xz -C "$trials"
 FUSEE_CUDA_TRIALS=$trials tests kernels 90 tests/cuda/test_cuda_kernels.py
 tests compiled 180 --ignore=tests/cuda/test_cuda_kernels.py tests/cuda
+stage launch_parts 60 "$PY311" bench/launch_parts.py cuda
 tests shim 60 -k cuda tests/shim
 
 # bench COMPILER ROW PYTHON: the numbers of one process, appended to bench.jsonl

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"fmt"
+	"os"
 	"sync"
 
 	"github.com/cockroachdb/errors"
@@ -16,8 +18,9 @@ import (
 )
 
 const (
-	defaultCacheLimit = 1 << 30 // bytes
-	parallelKernels   = 16      // NVRTC compiles at once
+	defaultCacheLimit = 1 << 30          // bytes
+	parallelKernels   = 16               // NVRTC compiles at once
+	deviceFile        = "/dev/nvidiactl" // there is one wherever a CUDA driver runs
 )
 
 // codeGenerators make kernels. What they print depends on the machine that the trace was made on, so it says which that is.
@@ -61,10 +64,32 @@ func newEmitters(hello bytecode.Object) codeGenerators {
 		e.cache = opened
 	}
 	if e.cache == nil || e.cache.Empty() {
-		// The first kernel will need LLVM, and loading it takes longer than capturing.
-		e.toolchain.Start()
+		e.start(trace.Text(hello, "cuda_arch"))
 	}
 	return e
+}
+
+// start loads in the background what the first kernel is going to need, which takes longer than capturing. The host knows its GPU only
+// once it is in use; before that any device may come.
+func (e *emitters) start(architecture string) {
+	if architecture == "" {
+		e.toolchain.Start()
+	}
+	if _, err := os.Stat(deviceFile); e.nvrtcPath != "" && (architecture != "" || err == nil) {
+		go e.warmNVRTC(architecture)
+	}
+}
+
+// warmNVRTC compiles an empty kernel, which makes the library set up what it keeps for later ones.
+func (e *emitters) warmNVRTC(architecture string) {
+	library, err := e.library()
+	if err != nil {
+		return // it will show again where it matters
+	}
+	if supported := library.Architectures(); architecture == "" && len(supported) > 0 {
+		architecture = fmt.Sprintf("sm_%d", supported[0])
+	}
+	library.CompileAll([]nvrtc.Program{{Name: "warm.cu", Source: `extern "C" __global__ void warm() {}`, Architecture: architecture}})
 }
 
 func (e *emitters) machine() (name string, vectorMath bool) {

@@ -1,0 +1,90 @@
+"""Where the host's time of a later call of the smallest example goes: the whole call, and its plan's parts alone.
+
+usage: launch_parts.py [cpu|cuda]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import fusee
+from fusee import _shim
+
+BATCHES, CALLS = 15, 2000
+
+
+def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """The smallest example."""
+    z = x + y
+    return torch.relu(z) * 2
+
+
+def compiled_with_plan(x: torch.Tensor, y: torch.Tensor) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The compiled example, and the launch plan that the compiler made for it (docs/contracts.md, section 7)."""
+    plans: list[dict[str, Any]] = []
+    made = _shim.LaunchPlan
+
+    def keep(plan: dict[str, Any]) -> Any:
+        plans.append(plan)
+        return made(plan)
+
+    _shim.LaunchPlan = keep  # type: ignore[assignment,misc]
+    try:
+        compiled = fusee.compile(f)
+        compiled(x, y)
+    finally:
+        _shim.LaunchPlan = made  # type: ignore[misc]
+    return compiled, plans[0]
+
+
+def allocation_alone(plan: dict[str, Any]) -> Any:
+    """The plan without its kernel."""
+    return _shim.LaunchPlan({**plan, "steps": [step for step in plan["steps"] if step[0] != "kernel"]})
+
+
+def kernel_alone(plan: dict[str, Any]) -> Any:
+    """The plan's kernel into a tensor that is there already."""
+    (kernel,) = (step for step in plan["steps"] if step[0] == "kernel")
+    return _shim.LaunchPlan({**plan, "inputs": plan["slots"], "outputs": [], "steps": [kernel]})
+
+
+def microseconds(call: Callable[[], object]) -> float:
+    """The time of a call by the fastest of some batches, between which the device catches up."""
+    best = float("inf")
+    for _ in range(BATCHES):
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        best = min(best, (time.perf_counter() - start) / CALLS)
+    return best * 1e6
+
+
+def main() -> None:
+    """Prints one line for each part."""
+    device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    x, y = torch.ones(4, device=device), torch.ones(4, device=device)
+    compiled, plan = compiled_with_plan(x, y)
+    result = torch.empty_like(x)
+    whole, allocation, kernel = _shim.LaunchPlan(plan), allocation_alone(plan), kernel_alone(plan)
+    parts: dict[str, Callable[[], object]] = {
+        "eager": lambda: f(x, y),
+        "compiled": lambda: compiled(x, y),
+        "its launch plan, without guards": lambda: whole(x, y),
+        "allocation alone": lambda: allocation(x, y),
+        "kernel alone": lambda: kernel(x, y, result),
+        "torch.empty_like": lambda: torch.empty_like(x),
+        "nothing": lambda: None,
+    }
+    for name, call in parts.items():
+        print(f"{name:34} {microseconds(call):7.3f} us")
+
+
+if __name__ == "__main__":
+    main()
