@@ -22,11 +22,9 @@ func (b *Builtin) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if handled || err != nil {
 		return value, err
 	}
-	if argument, ok := in.single(arguments); ok {
-		if number, err := in.numberOf(argument); number != nil || err != nil {
-			if value, err := in.numberCall(b.name, number); value != nil || err != nil {
-				return value, err
-			}
+	if pureFunction(b.name) {
+		if value, err := in.numberFunction(b.name, arguments); value != nil || err != nil {
+			return value, err
 		}
 	}
 	return in.evaluateCall(b, arguments)

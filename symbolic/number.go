@@ -319,16 +319,58 @@ var numberFunctions = map[string]bool{
 	"math.fabs": true, "math.floor": true, "math.ceil": true, "math.trunc": true, "math.radians": true, "math.degrees": true, "math.erf": true,
 }
 
+// numberFunctionsOfTwo are functions of two numbers that give a float, whatever the numbers.
+var numberFunctionsOfTwo = map[string]bool{"math.pow": true, "math.fmod": true, "math.copysign": true, "math.atan2": true, "math.log": true}
+
 // numberCall is a function of one number; nil where the constant must do.
 func (in *Interpreter) numberCall(name string, n *Number) (Value, error) {
 	if !numberFunctions[name] {
 		return nil, nil
 	}
-	hint, err := in.numberHint(name, n.hint)
+	return in.computeCall(name, n)
+}
+
+func (in *Interpreter) computeCall(name string, operands ...Value) (Value, error) {
+	hints := make([]bytecode.Object, len(operands))
+	for i, operand := range operands {
+		_, hints[i] = operandOf(operand)
+	}
+	hint, err := in.numberHint(name, hints...)
 	if err != nil || hint == nil {
 		return nil, err
 	}
-	return in.compute(hint, &computation{name: name, operands: []Value{n}}), nil
+	return in.compute(hint, &computation{name: name, operands: operands}), nil
+}
+
+// numberFunction is a call of a function with numbers, of which one at least may differ from call to call; nil where constants must do.
+func (in *Interpreter) numberFunction(name string, arguments Arguments) (Value, error) {
+	operands := make([]Value, len(arguments.Positional))
+	symbolic := false
+	for i, argument := range arguments.Positional {
+		value, err := in.look(argument)
+		if err != nil {
+			return nil, err
+		}
+		if operands[i], _ = operandOf(value); operands[i] == nil {
+			return nil, nil
+		}
+		symbolic = symbolic || isNumber(value)
+	}
+	if !symbolic || len(arguments.Keywords) > 0 {
+		return nil, nil
+	}
+	switch len(operands) {
+	case 1:
+		return in.numberCall(name, operands[0].(*Number))
+	case 2:
+		_, constant := operands[1].(*Constant)
+		_, plain := constantInt(operands[1])
+		roundsFloat := name == "builtins.round" && constant && plain && operands[0].typeName() == "float"
+		if roundsFloat || numberFunctionsOfTwo[name] {
+			return in.computeCall(name, operands...)
+		}
+	}
+	return nil, nil
 }
 
 // numberExtreme is min or max of numbers of one type; nil where they must be compared.
@@ -376,17 +418,10 @@ func (in *Interpreter) numberExtremeOfTwo(largest bool, left, right Value) (Valu
 		}
 		return in.fromSize(in.shapes().Minimum(x, y)), nil
 	}
-	name := "builtins.min"
 	if largest {
-		name = "builtins.max"
+		return in.computeCall("builtins.max", left, right)
 	}
-	_, a := operandOf(left)
-	_, b := operandOf(right)
-	hint, err := in.numberHint(name, a, b)
-	if err != nil || hint == nil {
-		return nil, err
-	}
-	return in.compute(hint, &computation{name: name, operands: []Value{left, right}}), nil
+	return in.computeCall("builtins.min", left, right)
 }
 
 // numberTruth decides whether a number is other than zero.
