@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import slots
@@ -64,6 +64,16 @@ def metadata(tensor: torch.Tensor) -> Metadata:
         return dtype, device, sizes, strides, offset, tensor.requires_grad, _flags(tensor, dense)
 
 
+def marks(attributes: Mapping[str, Any]) -> tuple[list[tuple[int, int | None, int | None]], list[int]] | None:
+    """Dimensions that mark_dynamic and mark_static of torch or of this package named, the dynamic ones with bounds."""
+    dynamic = {*attributes.get("_dynamo_dynamic_indices", ()), *attributes.get("_dynamo_weak_dynamic_indices", ())}
+    static = set(attributes.get("_dynamo_static_indices", ()))
+    if not dynamic and not static:
+        return None
+    bounds = {item.dim: (item.min, item.max) for item in attributes.get("_dynamo_dynamic_range", ())}
+    return [(index, *bounds.get(index, (None, None))) for index in sorted(dynamic)], sorted(static)
+
+
 class TensorReader:
     """Writes tensor payloads of one compile and knows which tensors share storage."""
 
@@ -72,11 +82,12 @@ class TensorReader:
         self._storages: dict[int, int] = {}
 
     def payload(self, tensor: torch.Tensor, mention: Callable[[Any], Any]) -> tuple[Any, ...]:
-        """Metadata, then storage id, version counter and Python attributes."""
+        """Metadata, then storage id, version counter and Python attributes, then marks if there are any."""
         data = metadata(tensor)
-        attributes = list((slots.instance_dict(tensor) or {}).items())
-        named = [(name, mention(value)) for name, value in attributes if type(name) is str]
-        return (*data, self._storage(tensor, data), self._version(tensor, data), named)
+        attributes = slots.instance_dict(tensor) or {}
+        named = [(name, mention(value)) for name, value in attributes.items() if type(name) is str]
+        found = marks(attributes)
+        return (*data, self._storage(tensor, data), self._version(tensor, data), named, *([found] if found else []))
 
     def _storage(self, tensor: torch.Tensor, data: Metadata) -> int:
         """Numbers storages by order of mention, as an address would make the trace differ from run to run."""
