@@ -123,6 +123,9 @@ func (d *Dict) live(in *Interpreter) ([]*dictEntry, error) {
 
 // load makes all keys of an existing dict known, in order, before those that the capture added.
 func (d *Dict) load(in *Interpreter) error {
+	if err := d.settled(); err != nil {
+		return err
+	}
 	if d.loaded {
 		return nil
 	}
@@ -299,6 +302,9 @@ func (d *Dict) lookup(in *Interpreter, key Value) (Value, error) {
 }
 
 func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
+	if err := d.settled(); err != nil {
+		return nil, err
+	}
 	if _, err := in.real(key); err != nil {
 		return nil, err
 	}
@@ -404,6 +410,18 @@ func (d *Dict) missing(in *Interpreter, key Value) (Value, bool, error) {
 }
 
 func (d *Dict) setItem(in *Interpreter, key, value Value) error {
+	if d.object != nil && value != nil {
+		number, err := in.numberOf(key)
+		if err != nil {
+			return err
+		}
+		if number != nil && number.isInt() {
+			in.activity++
+			d.unknown = append(d.unknown, number)
+			in.dictEffect(d, &dictEntry{key: number, value: value})
+			return nil
+		}
+	}
 	hashed, err := in.hashKey(key)
 	if err != nil {
 		return err
@@ -433,6 +451,18 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 	entry.value, entry.fromHost, entry.deleted = value, false, value == nil
 	in.dictEffect(d, entry)
 	return nil
+}
+
+// settled asks for another attempt where the dict is read after a store at a key that may differ from call to call.
+func (d *Dict) settled() error {
+	if len(d.unknown) == 0 {
+		return nil
+	}
+	var origins []*Number
+	for _, number := range d.unknown {
+		origins = mergeNumbers(origins, number.origins())
+	}
+	return &restart{numbers: origins}
 }
 
 func (in *Interpreter) dictEffect(d *Dict, entry *dictEntry) {

@@ -90,17 +90,22 @@ func (in *Interpreter) symbolicSizes(t *Tensor, fields bytecode.Tuple) {
 	for d := range t.meta.Sizes {
 		wanted := all || slices.Contains(changed.Sizes, d) || slices.Contains(found.dynamic, d)
 		if wanted && !slices.Contains(found.static, d) {
-			t.meta.Sizes[d] = in.symbolOfTensor(t, "size", d, t.meta.Sizes[d].Hint)
+			t.meta.Sizes[d] = in.symbolOfTensor(t, "size", d, t.meta.Sizes[d])
 		}
 	}
 	in.symbolicStrides(t, changed.Strides)
 	in.guardBounds(t, found)
 }
 
-func (in *Interpreter) symbolOfTensor(t *Tensor, kind string, d int, hint int64) graph.Size {
-	size := in.graph.Shapes.NewSymbol(hint, 0, graph.SymbolSource{Input: -1, Dim: d, Stride: kind == "stride"})
-	in.symbols[size.Expr.Name] = &Number{hint: hint, size: size, source: t.source, tensor: t, kind: kind, dimension: d}
-	return size
+// symbolOfTensor makes a symbol for a size or stride, unless it turned out that the capture needs it constant.
+func (in *Interpreter) symbolOfTensor(t *Tensor, kind string, d int, known graph.Size) graph.Size {
+	number := &Number{hint: known.Hint, source: t.source, tensor: t, kind: kind, dimension: d}
+	if in.static[number.key()] {
+		return known
+	}
+	number.size = in.graph.Shapes.NewSymbol(known.Hint, 0, graph.SymbolSource{Input: -1, Dim: d, Stride: kind == "stride"})
+	in.symbols[number.size.Expr.Name] = number
+	return number.size
 }
 
 // guardBounds adds the bounds of mark_dynamic.
@@ -132,7 +137,6 @@ func (in *Interpreter) symbolicStrides(t *Tensor, changed []int) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(t.meta.Strides[a].Hint - t.meta.Strides[b].Hint) })
 	for _, d := range order {
-		hint := t.meta.Strides[d].Hint
 		product, follows := in.followingStride(t, d)
 		switch {
 		case follows:
@@ -140,7 +144,7 @@ func (in *Interpreter) symbolicStrides(t *Tensor, changed []int) {
 			stride := &guards.Number{Operation: "stride", Source: t.source, Dimension: d}
 			in.program.Compare(in.reason(), "==", stride, in.guardExpression(product.Expr))
 		case slices.Contains(changed, d):
-			t.meta.Strides[d] = in.symbolOfTensor(t, "stride", d, hint)
+			t.meta.Strides[d] = in.symbolOfTensor(t, "stride", d, t.meta.Strides[d])
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 	case errors.As(err, &stop):
 		if in.activity != before {
 			// Part of the instruction has happened already; only a fresh attempt can break before it.
-			return nil, false, &restart{frame.step, stop}
+			return nil, false, &restart{step: frame.step, reason: stop}
 		}
 		frame.stack, frame.keywords, frame.next = stack, keywords, next
 		return nil, false, in.breakOrRestart(frame, stop)
@@ -166,7 +166,7 @@ func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
 		}
 	}
 	if blocked != nil {
-		return &restart{blocked.step, &Unsupported{reason.Reason, reason.Detail}}
+		return &restart{step: blocked.step, reason: &Unsupported{reason.Reason, reason.Detail}}
 	}
 	if err := in.finishBreak(frame, reason); err != nil {
 		return err

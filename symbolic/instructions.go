@@ -448,8 +448,8 @@ func (in *Interpreter) popJump(f *Frame, i *bytecode.Instruction, when bool) err
 }
 
 func (in *Interpreter) popJumpNone(f *Frame, i *bytecode.Instruction, when bool) error {
-	value, err := in.look(f.pop())
-	if err == nil && isNone(value) == when {
+	isNone, err := in.identical(f.pop(), none())
+	if err == nil && isNone == when {
 		f.jump(i)
 	}
 	return err

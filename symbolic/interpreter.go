@@ -76,13 +76,14 @@ type codeInfo struct {
 // errorBreak unwinds the interpreter after a break was compiled.
 var errorBreak = errors.New("the capture ended at a graph break")
 
-// restart asks for another attempt in which the instruction at a step breaks.
+// restart asks for another attempt in which the instruction at a step breaks, or in which some numbers are constants from the start.
 type restart struct {
-	step   int
-	reason *Unsupported
+	step    int
+	reason  *Unsupported
+	numbers []*Number
 }
 
-func (r *restart) Error() string { return "capture again with a break at an earlier step" }
+func (r *restart) Error() string { return "capture again, and break or pin numbers earlier" }
 
 // Capture runs the request to its end or to the first graph break. The session's transport answers the questions.
 func Capture(session *trace.Session, request Request) (*Result, error) {
@@ -98,7 +99,12 @@ func Capture(session *trace.Session, request Request) (*Result, error) {
 		if !errors.As(err, &again) || attempt > 100 || forced[again.step] != nil {
 			return nil, err
 		}
-		forced[again.step] = again.reason
+		for _, number := range again.numbers {
+			static[number.key()] = true
+		}
+		if again.reason != nil {
+			forced[again.step] = again.reason
+		}
 	}
 }
 
@@ -127,7 +133,7 @@ func (in *Interpreter) capture() error {
 	var raised *Raised
 	if errors.As(err, &raised) {
 		// Python itself raises it, at the instruction where it came up, with the user's own traceback.
-		return &restart{raised.step, &Unsupported{reasonException, raised.Exception.class.name}}
+		return &restart{step: raised.step, reason: &Unsupported{reasonException, raised.Exception.class.name}}
 	}
 	var stop *Unsupported
 	if errors.As(err, &stop) {

@@ -374,7 +374,7 @@ func (in *Interpreter) makeGenerator(f *Frame) (Value, bool, error) {
 func (in *Interpreter) abandoned() error {
 	for _, g := range in.generators {
 		if g.started && !g.finished && !g.running && g.frame.handlerFor(g.frame.info.index[g.frame.current]) != nil {
-			return &restart{g.born, &Unsupported{reasonGenerator, g.frame.code.Name + " is left unfinished"}}
+			return &restart{step: g.born, reason: &Unsupported{reasonGenerator, g.frame.code.Name + " is left unfinished"}}
 		}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"fmt"
+
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
@@ -35,6 +37,14 @@ func (n *Number) typeName() string { return constantTypeName(n.hint) }
 func (n *Number) isInt() bool {
 	_, isInt := n.hint.(int64)
 	return isInt
+}
+
+// key names the place that a number is read from.
+func (n *Number) key() string {
+	if n.kind == "value" {
+		return n.source.Key()
+	}
+	return fmt.Sprintf("%s %s(%d)", n.source.Key(), n.kind, n.dimension)
 }
 
 // shapes is the graph's environment of symbols; decisions taken on it belong to the user's line that is being walked.

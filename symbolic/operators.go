@@ -655,6 +655,13 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 			return true, nil
 		}
 	}
+	for _, pair := range [][2]Value{{left, right}, {right, left}} {
+		if isNone(pair[0]) {
+			if object, err := in.isUntouchedObject(pair[1]); object || err != nil {
+				return false, err
+			}
+		}
+	}
 	if known, same, err := in.identicalNumbers(left, right); known || err != nil {
 		return same, err
 	}
@@ -691,6 +698,27 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 		}
 	}
 	return false, in.guardDistinct(left, right)
+}
+
+// isUntouchedObject tells values that nothing has looked into and that are no constants, such as None: a guard on the type says so, and leaves
+// open what the object holds.
+func (in *Interpreter) isUntouchedObject(value Value) (bool, error) {
+	lazy, ok := value.(*Lazy)
+	if !ok || lazy.value != nil {
+		return false, nil
+	}
+	id, isObject := lazy.reference.(trace.ObjectID)
+	if !isObject {
+		return false, nil
+	}
+	d, err := in.session.Object(id)
+	if err != nil || d.TypeID == 0 {
+		return false, err
+	}
+	if lazy.source != nil && lazy.source.Accessor.Kind != "object" {
+		lazy.source.Require(in.reason(), "type", objectWire(d.TypeID))
+	}
+	return true, nil
 }
 
 // identicalNumbers answers `is` for a number and something that is none.

@@ -59,7 +59,7 @@ func (in *Interpreter) rebuildElsewhere(f *Frame, err error) error {
 	if stuck.step == 0 {
 		return errors.Newf("the captured state cannot be handed back to Python: %s", stuck.what)
 	}
-	return &restart{stuck.step, &Unsupported{reasonReconstruct, stuck.what}}
+	return &restart{step: stuck.step, reason: &Unsupported{reasonReconstruct, stuck.what}}
 }
 
 // writeEffects applies side effects in the order in which the program made them.

@@ -131,7 +131,8 @@ type Dict struct {
 	object  *existing
 	loaded  bool // an existing dict whose keys are all known and guarded
 	factory Value
-	globals bool // a module's globals: keys are asked for one by one
+	globals bool      // a module's globals: keys are asked for one by one
+	unknown []*Number // keys of stores whose place in the dict only the live dict knows
 }
 
 type dictEntry struct {
