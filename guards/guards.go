@@ -225,7 +225,8 @@ type Described struct {
 	Reason Position
 }
 
-// Describe lists the checks in the order in which the program numbers them.
+// Describe lists the checks in the order in which the program numbers them. name gives the words for roots, and for live objects as
+// accessors of kind "object".
 func (p *Program) Describe(name func(Accessor) string) []Described {
 	p.settle()
 	var list []Described
@@ -237,7 +238,7 @@ func (p *Program) Describe(name func(Accessor) string) []Described {
 			}
 			path := source.Path(name)
 			for _, check := range source.Checks {
-				text := checkText(path, check)
+				text := checkText(path, check, name)
 				if check.comparison != nil {
 					text = check.comparison.text(name)
 				}
@@ -273,12 +274,8 @@ func (s *Source) Path(name func(Accessor) string) string {
 	return parent + "." + s.Accessor.Kind
 }
 
-func checkText(path string, check Check) string {
-	words := make([]string, len(check.Arguments))
-	for i, argument := range check.Arguments {
-		words[i] = ConstantText(argument)
-	}
-	operands := strings.Join(words, ", ")
+func checkText(path string, check Check, name func(Accessor) string) string {
+	operands := joinTexts(check.Arguments, name)
 	switch check.Kind {
 	case "type":
 		return fmt.Sprintf("type(%s) is %s", path, operands)
@@ -304,8 +301,12 @@ func checkText(path string, check Check) string {
 	return fmt.Sprintf("%s(%s, %s)", check.Kind, path, operands)
 }
 
-// ConstantText writes a constant of the wire form as Python would.
+// ConstantText writes a constant of the wire form as Python would; live objects by their number.
 func ConstantText(object bytecode.Object) string {
+	return constantText(object, func(a Accessor) string { return fmt.Sprintf("<object %v>", a.Argument) })
+}
+
+func constantText(object bytecode.Object, name func(Accessor) string) string {
 	switch value := object.(type) {
 	case bytecode.NoneType:
 		return "None"
@@ -319,29 +320,29 @@ func ConstantText(object bytecode.Object) string {
 	case bytecode.Bytes:
 		return fmt.Sprintf("b%q", string(value))
 	case bytecode.Tuple:
-		return tupleText(value)
+		return tupleText(value, name)
 	case *bytecode.List:
-		return "[" + joinTexts(value.Items) + "]"
+		return "[" + joinTexts(value.Items, name) + "]"
 	case bytecode.EllipsisType:
 		return "..."
 	}
 	return fmt.Sprint(object)
 }
 
-func tupleText(value bytecode.Tuple) string {
+func tupleText(value bytecode.Tuple, name func(Accessor) string) string {
 	if len(value) == 2 && value[0] == "object" {
-		return fmt.Sprintf("<object %v>", value[1])
+		return name(Accessor{Kind: "object", Argument: value[1]})
 	}
 	if len(value) == 1 {
-		return "(" + ConstantText(value[0]) + ",)"
+		return "(" + constantText(value[0], name) + ",)"
 	}
-	return "(" + joinTexts(value) + ")"
+	return "(" + joinTexts(value, name) + ")"
 }
 
-func joinTexts(items []bytecode.Object) string {
+func joinTexts(items []bytecode.Object, name func(Accessor) string) string {
 	words := make([]string, len(items))
 	for i, item := range items {
-		words[i] = ConstantText(item)
+		words[i] = constantText(item, name)
 	}
 	return strings.Join(words, ", ")
 }

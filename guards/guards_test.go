@@ -166,7 +166,7 @@ func TestPathsReadAsPython(t *testing.T) {
 
 func TestChecksReadAsPython(t *testing.T) {
 	for want, check := range map[string]Check{
-		"type(x) is <object 4>":     {Kind: "type", Arguments: []bytecode.Object{bytecode.Tuple{"object", int64(4)}}},
+		"type(x) is <object>":       {Kind: "type", Arguments: []bytecode.Object{bytecode.Tuple{"object", int64(4)}}},
 		"x is ...":                  {Kind: "is", Arguments: []bytecode.Object{bytecode.Ellipsis}},
 		"x == b\"a\"":               {Kind: "equals", Arguments: []bytecode.Object{bytecode.Bytes("a")}},
 		"len(x) == 2":               {Kind: "len", Arguments: []bytecode.Object{int64(2)}},

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"slices"
+
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
@@ -111,6 +113,23 @@ func (s *Session) Object(id ObjectID) (*Description, error) {
 		return found, nil
 	}
 	return nil, errors.Newf("the host did not describe object %d", id)
+}
+
+// Known returns what the host has said about an object so far, nil where it said nothing.
+func (s *Session) Known(id ObjectID) *Description { return s.objects[id] }
+
+// FunctionWith returns the first described function that has an object as its globals or among its closure's cells, nil without one.
+func (s *Session) FunctionWith(id ObjectID) *Description {
+	var first *Description
+	for _, described := range s.objects {
+		if described.Kind != "function" || first != nil && first.ID < described.ID {
+			continue
+		}
+		if Field(described.Payload, "globals") == int64(id) || slices.Contains(Items(Field(described.Payload, "closure")), bytecode.Object(int64(id))) {
+			first = described
+		}
+	}
+	return first
 }
 
 // TypeLookup finds a name along a type's MRO without running descriptors; nil when absent.

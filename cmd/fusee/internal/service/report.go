@@ -111,7 +111,7 @@ func (r *reporter) breaks(breaks []symbolic.Break) *bytecode.List {
 
 func (r *reporter) guards(program *guards.Program) *bytecode.List {
 	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, described := range program.Describe(rootNames(r.code())) {
+	for _, described := range program.Describe(r.rootName) {
 		wired := &bytecode.Dict{}
 		wired.Set("text", described.Text)
 		wired.Set("reason", "")
@@ -127,25 +127,73 @@ func (r *reporter) guards(program *guards.Program) *bytecode.List {
 	return list
 }
 
-// rootNames gives the words for where a guard starts.
-func rootNames(code *bytecode.Code) func(guards.Accessor) string {
-	return func(accessor guards.Accessor) string {
-		index, _ := accessor.Argument.(int64)
-		switch accessor.Kind {
-		case "arg":
-			if code != nil && int(index) < len(code.LocalsPlusNames) {
-				return code.LocalsPlusNames[index]
-			}
-		case "cell":
-			if code != nil && int(index) < len(code.FreeVars()) {
-				return code.FreeVars()[index]
-			}
-		case "global":
-			name, _ := accessor.Argument.(string)
-			return name
+// rootName gives the words for where a guard starts, or for a live object that it compares with.
+func (r *reporter) rootName(accessor guards.Accessor) string {
+	index, _ := accessor.Argument.(int64)
+	code := r.code()
+	switch accessor.Kind {
+	case "arg":
+		if code != nil && int(index) < len(code.LocalsPlusNames) {
+			return code.LocalsPlusNames[index]
 		}
-		return "<" + accessor.Kind + " " + guards.ConstantText(accessor.Argument) + ">"
+	case "cell":
+		if code != nil && int(index) < len(code.FreeVars()) {
+			return code.FreeVars()[index]
+		}
+	case "global":
+		name, _ := accessor.Argument.(string)
+		return name
+	case "function":
+		return r.functionName()
+	case "object":
+		return r.objectName(trace.ObjectID(index))
 	}
+	return "<" + accessor.Kind + " " + guards.ConstantText(accessor.Argument) + ">"
+}
+
+func (r *reporter) functionName() string {
+	if r.described == nil {
+		return "<function>"
+	}
+	return trace.Text(r.described.Payload, "qualname")
+}
+
+// objectName writes a live object by the name that the program knows it under, where there is one, or else by its type.
+func (r *reporter) objectName(id trace.ObjectID) string {
+	object := r.session.Known(id)
+	if object == nil {
+		return r.belonging(id)
+	}
+	switch object.Kind {
+	case "type", "builtin", "descriptor":
+		return trace.Text(object.Payload, "name")
+	case "function":
+		return trace.Text(object.Payload, "qualname")
+	case "module":
+		name, _ := object.Payload.(string)
+		return name
+	case "dtype", "layout", "memory_format":
+		name, _ := object.Payload.(string)
+		return "torch." + name
+	case "dict", "cell":
+		return r.belonging(id)
+	}
+	return "<" + r.objectName(object.TypeID) + " object>"
+}
+
+// belonging writes an object as a part of a function: its globals, or a cell of its closure.
+func (r *reporter) belonging(id trace.ObjectID) string {
+	function := r.session.FunctionWith(id)
+	if function == nil {
+		return fmt.Sprintf("<object %d>", id)
+	}
+	name := trace.Text(function.Payload, "qualname")
+	for i, cell := range trace.Items(trace.Field(function.Payload, "closure")) {
+		if cell == bytecode.Object(int64(id)) {
+			return fmt.Sprintf("%s.__closure__[%d]", name, i)
+		}
+	}
+	return name + ".__globals__"
 }
 
 func (r *reporter) graphs(graphs []*CompiledGraph) *bytecode.List {
