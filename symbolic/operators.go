@@ -795,7 +795,8 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 	case *Tuple:
 		if v.class != nil {
 			if v.object != nil && len(v.fields) == 0 {
-				return int64(v.object.id), true
+				_, known := in.wireItems("tuple", v.items) // which guards them
+				return int64(v.object.id), known
 			}
 			if v.class.name != "torch.Size" {
 				return nil, false
