@@ -79,3 +79,22 @@ func hostileCall(t *testing.T, target string, random *rand.Rand) {
 		t.Error("no text")
 	}
 }
+
+// TestNoCallLosesItsOut calls everything with out=: a table that dropped it would lose what the program writes there.
+func TestNoCallLosesItsOut(t *testing.T) {
+	random := rand.New(rand.NewSource(2))
+	for _, target := range hostileTargets() {
+		for count := 1; count < 5; count++ {
+			g := NewGraph("out")
+			values := hostileValues(g)
+			args := []Value{values[0]}
+			for len(args) < count {
+				args = append(args, values[random.Intn(len(values))])
+			}
+			node, err := g.Call(target, args, []Keyword{{"out", values[0]}}, State{})
+			if err == nil && len(node.Mutates) == 0 {
+				t.Errorf("%s(%v, out=...) forgets out", target, args)
+			}
+		}
+	}
+}

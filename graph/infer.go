@@ -191,6 +191,9 @@ func (c *inference) returnSelf() {
 // tensors lists all tensor arguments, those in lists included.
 func (c *inference) tensors() []Value { return collectTensors(c.values) }
 
+// Tensors lists the tensors among values and in the lists that they hold, in order.
+func Tensors(values ...Value) []Value { return collectTensors(values) }
+
 func collectTensors(values []Value) []Value {
 	var found []Value
 	for _, v := range values {

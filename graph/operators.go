@@ -65,7 +65,7 @@ func operatorFunctions() map[string]function {
 }
 
 func unaryOperator(name string) function {
-	return func(c *caller) (Value, error) { return c.overloadedWith(name, len(c.args) == 1, c.args, nil) }
+	return func(c *caller) (Value, error) { return c.overloadedWith(name, len(c.args) == 1, c.args, c.keywords) }
 }
 
 func (b binaryOperator) register(table map[string]function) {
@@ -117,7 +117,7 @@ func (b binaryOperator) assign(c *caller) (Value, error) {
 
 // positive returns its argument.
 func positive(c *caller) (Value, error) {
-	if len(c.args) != 1 || meta(c.args[0]).DType == Bool || meta(c.args[0]).DType == NoDType {
+	if len(c.args) != 1 || len(c.keywords) > 0 || meta(c.args[0]).DType == Bool || meta(c.args[0]).DType == NoDType {
 		return nil, unknown(c.target)
 	}
 	return c.args[0], nil

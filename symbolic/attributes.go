@@ -370,11 +370,34 @@ func (in *Interpreter) bindWrapper(v *descriptorValue, owner Value, class *Class
 }
 
 func (in *Interpreter) bindUserDescriptor(v *Instance, owner Value, class *Class) (Value, error) {
+	if tuple, ok := owner.(*Tuple); ok && v.class.name == "_collections._tuplegetter" {
+		return in.namedField(v, tuple)
+	}
 	getter, _, err := in.classLookup(v.class, "__get__")
 	if err != nil || getter == nil {
 		return v, err
 	}
 	return in.tailCall(getter, Arguments{Positional: []Value{v, owner, class}})
+}
+
+// namedField reads a field of a named tuple: its class holds a getter for each, which only tells its index when it is pickled.
+func (in *Interpreter) namedField(getter *Instance, tuple *Tuple) (Value, error) {
+	outcome, err := in.session.Evaluate(nameWire("_collections._tuplegetter.__reduce__"), []bytecode.Object{int64(getter.object.id)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	reduced, err := in.outcomeValue(outcome)
+	if err != nil {
+		return nil, err
+	}
+	if pair, ok := reduced.(*Tuple); ok && len(pair.items) == 2 {
+		if arguments, ok := pair.items[1].(*Tuple); ok && len(arguments.items) > 0 {
+			if index, ok := constantInt(arguments.items[0]); ok && index >= 0 && index < int64(len(tuple.items)) {
+				return tuple.items[index], nil
+			}
+		}
+	}
+	return nil, unsupported(reasonAttribute, "a field of %s", tuple.typeName())
 }
 
 // isDataDescriptor tells descriptors that come before an instance's own attributes.
@@ -405,10 +428,20 @@ func (v *Instance) getAttribute(in *Interpreter, name string) (Value, error) {
 		return nil, err
 	}
 	if function, ok := custom.(*Function); ok {
-		return in.tailCall(function, Arguments{Positional: []Value{v, text(name)}})
+		return in.attributeOrFallback(v, name, func() (Value, error) {
+			return in.tailCall(function, Arguments{Positional: []Value{v, text(name)}})
+		})
 	}
+	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
+		return nil, unsupported(reasonUserAttribute, "%s", builtin.name)
+	}
+	return in.attributeOrFallback(v, name, func() (Value, error) { return in.genericGetAttribute(v, name) })
+}
+
+// attributeOrFallback is slot_tp_getattr_hook: where reading raises AttributeError, a class's __getattr__ is asked.
+func (in *Interpreter) attributeOrFallback(v *Instance, name string, read func() (Value, error)) (Value, error) {
 	tail := in.tail
-	value, err := in.genericGetAttribute(v, name)
+	value, err := read()
 	if !isRaised(err, "AttributeError") {
 		return value, err
 	}
@@ -479,7 +512,11 @@ func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, err
 		if err != nil {
 			return nil, err
 		}
-		if data && !in.isSlot(found) {
+		writeOnly, err := in.isWriteOnly(found)
+		if err != nil {
+			return nil, err
+		}
+		if data && !in.isSlot(found) && !writeOnly {
 			return in.bindDescriptor(found, v, v.class)
 		}
 	}
@@ -494,6 +531,20 @@ func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, err
 		return nil, in.raiseAttributeError(v, name)
 	}
 	return in.bindDescriptor(found, v, v.class)
+}
+
+// isWriteOnly tells a user's descriptor without __get__, which leaves reading to the instance's own attributes.
+func (in *Interpreter) isWriteOnly(found Value) (bool, error) {
+	found, err := in.real(found)
+	if err != nil {
+		return false, err
+	}
+	descriptor, ok := found.(*Instance)
+	if !ok {
+		return false, nil
+	}
+	getter, _, err := in.classLookup(descriptor.class, "__get__")
+	return getter == nil, err
 }
 
 func (in *Interpreter) isSlot(found Value) bool {
@@ -553,7 +604,20 @@ func (v *Instance) setAttribute(in *Interpreter, name string, value Value) error
 		_, err := in.tailCall(function, Arguments{Positional: arguments})
 		return err
 	}
+	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
+		return unsupported(reasonMutation, "%s", builtin.name)
+	}
 	return in.genericSetAttribute(v, name, value)
+}
+
+// plainAttributes tells the methods written in C that read or write an attribute as object's own do.
+func plainAttributes(name string) bool {
+	owner, method, _ := strings.Cut(name, ".__")
+	switch method {
+	case "getattribute__", "setattr__", "delattr__":
+		return owner == "object" || owner == "BaseException"
+	}
+	return false
 }
 
 // plainModuleWrite tells when nn.Module.__setattr__ would only store the value: its parameter, module and buffer tables are not concerned.
@@ -790,7 +854,12 @@ func (in *Interpreter) metaclassAttribute(c *Class, name string) (Value, error) 
 	if found == nil {
 		return nil, in.raise("AttributeError", "type object '"+shortName(c.name)+"' has no attribute '"+name+"'")
 	}
-	if builtin, ok := found.(*Builtin); ok && (builtin.flavor == "getset" || builtin.flavor == "member") && c.id != 0 {
+	if builtin, ok := found.(*Builtin); ok && (builtin.flavor == "getset" || builtin.flavor == "member") {
+		if c.id == 0 {
+			if c, err = in.namedClass(c.name); err != nil {
+				return nil, err
+			}
+		}
 		return in.plainGetAttribute(c.id, name)
 	}
 	return in.bindDescriptor(found, c, meta)
@@ -920,7 +989,52 @@ func (v *descriptorValue) getAttribute(in *Interpreter, name string) (Value, err
 	if k, ok := index[name]; ok && k < len(v.parts) {
 		return v.parts[k], nil
 	}
+	if v.kind == "partial" {
+		return in.partialAttribute(v, name)
+	}
 	return nil, unsupported(reasonAttribute, "%s.%s", v.typeName(), name)
+}
+
+// partialAttribute reads other attributes of a partial object: a new one has only those of its class, an existing one also a __dict__.
+func (in *Interpreter) partialAttribute(v *descriptorValue, name string) (Value, error) {
+	class, err := in.namedClass(v.typeName())
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := in.classLookup(class, name)
+	if err != nil {
+		return nil, err
+	}
+	if builtin, ok := found.(*Builtin); found != nil && (!ok || builtin.flavor == "getset" || builtin.flavor == "member") {
+		return nil, unsupported(reasonAttribute, "functools.partial.%s", name)
+	}
+	if found != nil {
+		return in.bindDescriptor(found, v, class)
+	}
+	if v.object == nil {
+		return nil, in.raise("AttributeError", "'functools.partial' object has no attribute '"+name+"'")
+	}
+	return in.existingAttribute(v.object, name)
+}
+
+// existingAttribute reads an attribute of a live object whose getattr runs no code of the program, and guards it.
+func (in *Interpreter) existingAttribute(object *existing, name string) (Value, error) {
+	outcome, err := in.session.GetAttribute(object.id, name)
+	if err != nil {
+		return nil, err
+	}
+	source := object.source
+	if source == nil {
+		source = in.objectSource(object.id)
+	}
+	if outcome.Raised != 0 {
+		source.Require(in.reason(), "no_attr", name)
+		return in.outcomeValue(outcome)
+	}
+	if outcome.Unsupported != "" || outcome.Value == nil {
+		return in.outcomeValue(outcome)
+	}
+	return &Lazy{reference: outcome.Value, source: source.Child("attr", name)}, nil
 }
 
 func (v *LibraryValue) getAttribute(in *Interpreter, name string) (Value, error) {

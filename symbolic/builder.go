@@ -38,6 +38,7 @@ func newBuilder(base *bytecode.Code, info *codeInfo) *builder {
 	b := &builder{base: base, info: info, slots: map[*bytecode.Instruction]*slot{}, clones: map[*bytecode.Instruction]*bytecode.Instruction{},
 		position: bytecode.Position{Line: -1, EndLine: -1, Column: -1, EndColumn: -1}}
 	if base == nil {
+		b.position.Line, b.position.EndLine = 1, 1 // tracebacks want a line in every frame
 		return b
 	}
 	b.consts = append(b.consts, base.Consts...)

@@ -233,6 +233,9 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 	if row, ok := strings.CutPrefix(strings.TrimPrefix(name, "_"), "operator."); ok {
 		return in.operatorFunction(row, arguments)
 	}
+	if len(arguments.Keywords) > 0 && positionalOnly(name) {
+		return nil, true, in.raise("TypeError", shortName(name)+"() takes no keyword arguments")
+	}
 	switch name {
 	case "builtins.isinstance":
 		return in.isInstanceCall(arguments)
@@ -278,6 +281,15 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return nil, true, unsupported(reasonBuiltinCall, "%s", name)
 	}
 	return in.builtinFunctionOfOne(name, arguments)
+}
+
+// positionalOnly tells functions that CPython gives no keywords.
+func positionalOnly(name string) bool {
+	switch strings.TrimPrefix(name, "builtins.") {
+	case "isinstance", "issubclass", "getattr", "hasattr", "setattr", "delattr", "callable", "iter", "next", "any", "all", "id", "hash", "len", "abs", "repr", "ascii", "vars":
+		return true
+	}
+	return false
 }
 
 // builtinFunctionOfOne models functions of exactly one positional argument.
@@ -423,7 +435,51 @@ func (in *Interpreter) isInstanceOfAny(subject, classes Value) (bool, error) {
 	case *Class:
 		return in.isInstance(subject, c)
 	}
+	if members, err := in.unionMembers(classes); members != nil || err != nil {
+		for _, member := range members {
+			if found, err := in.isInstanceOfAny(subject, member); found || err != nil {
+				return found, err
+			}
+		}
+		return false, err
+	}
 	return false, unsupported(reasonBuiltinCall, "isinstance with %s", classes.typeName())
+}
+
+// unionMembers are the classes of a union such as int | str; nil for anything else.
+func (in *Interpreter) unionMembers(value Value) ([]Value, error) {
+	union, ok := value.(*Opaque)
+	if !ok || union.kind != "types.UnionType" {
+		return nil, nil
+	}
+	in.pin(union.object)
+	members, err := in.plainGetAttribute(union.object.id, "__args__")
+	if err != nil {
+		return nil, err
+	}
+	return in.listOf(members)
+}
+
+// userInstanceCheck runs an __instancecheck__ that a program wrote on a metaclass; type's own rule comes first where the types are the same.
+func (in *Interpreter) userInstanceCheck(subject Value, class *Class) (result, handled bool, err error) {
+	meta, err := in.metaclassOf(class)
+	if err != nil || !userClass(meta.name) {
+		return false, false, err
+	}
+	hook, owner, err := in.classLookup(meta, "__instancecheck__")
+	if err != nil || owner == nil || !userClass(owner.name) {
+		return false, false, err
+	}
+	bound, err := in.bindDescriptor(hook, class, meta)
+	if err != nil {
+		return false, true, err
+	}
+	answer, err := in.call(bound, Arguments{Positional: []Value{subject}})
+	if err != nil {
+		return false, true, err
+	}
+	result, err = in.truth(answer)
+	return result, true, err
 }
 
 // isInstance decides from types alone; metaclasses with __instancecheck__ answer only for the classes that are known to keep type's rule.
@@ -431,6 +487,11 @@ func (in *Interpreter) isInstance(subject Value, class *Class) (bool, error) {
 	actual, err := in.classOf(subject)
 	if err != nil {
 		return false, err
+	}
+	if class.id != 0 && actual.id != class.id {
+		if result, handled, err := in.userInstanceCheck(subject, class); handled || err != nil {
+			return result, err
+		}
 	}
 	if actual.inherits(class) {
 		return true, nil
@@ -500,7 +561,17 @@ func (in *Interpreter) tensorInstance(subject Value, class *Class) (bool, error)
 	case "torch.Tensor":
 		return true, nil
 	case "torch.nn.parameter.Parameter":
-		return tensorTypeName(tensor) == class.name, nil
+		if tensorTypeName(tensor) == class.name || tensor.class == nil {
+			return tensorTypeName(tensor) == class.name, nil
+		}
+		mark, err := in.tensorOwnAttribute(tensor, "_is_param") // torch marks parameters of other classes
+		if isRaised(err, "AttributeError") {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return in.truth(mark)
 	}
 	return false, nil
 }

@@ -138,18 +138,16 @@ func (d *Dict) load(in *Interpreter) error {
 	}
 	added := d.entries
 	d.entries = nil
-	var keys bytecode.Tuple
-	constants := true
+	keys := bytecode.Tuple{}
+	readable := true
 	for _, pair := range pairs {
 		key, err := in.real(pair.key)
 		if err != nil {
 			return err
 		}
-		constant, ok := key.(*Constant)
-		if ok {
-			keys = append(keys, constant.Value)
-		}
-		constants = constants && ok
+		wire, ok := guardedKey(key)
+		keys = append(keys, wire)
+		readable = readable && ok
 		hashed, err := in.hashKey(key)
 		if err != nil {
 			return err
@@ -170,17 +168,27 @@ func (d *Dict) load(in *Interpreter) error {
 	if d.object.source == nil {
 		return nil
 	}
-	if !constants {
-		return unsupported(reasonHash, "keys that are no constants")
-	}
-	if keys == nil {
-		keys = bytecode.Tuple{}
+	if !readable {
+		return unsupported(reasonHash, "keys that are compared by their contents")
 	}
 	if len(keys) > 1 && d.class != nil && d.class.isSubclassOf("collections.OrderedDict") {
 		return unsupported(reasonHash, "the order of an existing OrderedDict") // guards see the order of the dict below it
 	}
 	d.object.source.Require(in.reason(), "keys", &bytecode.List{Items: keys})
 	return nil
+}
+
+// guardedKey is a dict's key as a guard compares it: a constant, or an object by identity. Equal keys that are different objects fail
+// the guard, which costs no more than a new capture.
+func guardedKey(key Value) (bytecode.Object, bool) {
+	if constant, ok := key.(*Constant); ok {
+		return constant.Value, true
+	}
+	object := objectOf(key)
+	if object == nil {
+		return nil, false
+	}
+	return objectWire(object.id), true
 }
 
 func containsEntry(entries []*dictEntry, entry *dictEntry) bool {
@@ -204,7 +212,7 @@ func (d *Dict) hostPairs(in *Interpreter) ([]hostPair, error) {
 		return nil, err
 	}
 	var pairs []hostPair
-	for _, item := range trace.Items(description.Payload) {
+	for i, item := range trace.Items(description.Payload) {
 		fields, ok := item.(bytecode.Tuple)
 		if !ok || len(fields) != 2 {
 			return nil, errors.New("a dict's item is malformed")
@@ -213,7 +221,7 @@ func (d *Dict) hostPairs(in *Interpreter) ([]hostPair, error) {
 		if err != nil {
 			return nil, err
 		}
-		value, err := d.hostValue(in, key, fields[1])
+		value, err := d.hostValue(in, i, key, fields[1])
 		if err != nil {
 			return nil, err
 		}
@@ -222,12 +230,12 @@ func (d *Dict) hostPairs(in *Interpreter) ([]hostPair, error) {
 	return pairs, nil
 }
 
-// hostValue wraps a value of an existing dict, to be read again under its key.
-func (d *Dict) hostValue(in *Interpreter, key Value, wire bytecode.Object) (Value, error) {
+// hostValue wraps a value of an existing dict, to be read again under its key, or at its place where all keys are guarded.
+func (d *Dict) hostValue(in *Interpreter, position int, key Value, wire bytecode.Object) (Value, error) {
 	if constant, ok := key.(*Constant); ok {
 		return in.child(wire, d.object.source, "key", constant.Value)
 	}
-	return in.child(wire, nil, "", nil)
+	return in.child(wire, d.object.source, "items_at", int64(position))
 }
 
 // hashKey is the key under which equal dict keys meet.
@@ -249,7 +257,7 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			hashed += fmt.Sprintf(" (%T %v)", part, part)
+			hashed += " (" + hashText(part) + ")"
 		}
 		return hashed, nil
 	case *LibraryValue:
@@ -264,6 +272,10 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 		return "class " + v.name, nil
 	case *Tensor, *Function, *PythonModule:
 		return v, nil
+	case *Builtin:
+		if v.self == nil {
+			return "builtin " + v.name, nil
+		}
 	case *Instance:
 		return in.hashInstance(v)
 	case *List, *Dict, *Set, *Deque:
@@ -272,15 +284,29 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 	return nil, unsupported(reasonHash, "%s", key.typeName())
 }
 
+// hashText writes a part of a tuple's key: objects that are compared by identity as their addresses.
+func hashText(part any) string {
+	if value, ok := part.(Value); ok {
+		return fmt.Sprintf("%T %p", value, value)
+	}
+	return fmt.Sprintf("%T %v", part, part)
+}
+
 // hashInstance hashes by identity where the class keeps object's own methods, and by base value for subclasses of builtins.
 func (in *Interpreter) hashInstance(v *Instance) (any, error) {
 	if v.class.isSubclassOf("enum.Enum") && v.object != nil && v.base == nil {
 		return fmt.Sprintf("object %d", v.object.id), nil
 	}
 	for _, name := range []string{"__hash__", "__eq__"} {
-		_, owner, err := in.classLookup(v.class, name)
+		found, owner, err := in.classLookup(v.class, name)
 		if err != nil {
 			return nil, err
+		}
+		if name == "__hash__" && isNone(found) {
+			return nil, in.raise("TypeError", "unhashable type: '"+shortName(v.class.name)+"'")
+		}
+		if name == "__hash__" && owner != nil && !userClass(owner.name) && v.base == nil {
+			continue // a library's own hash goes with its __eq__
 		}
 		if owner == nil || owner.name != "object" && owner.name != "torch.nn.modules.module.Module" && owner.name != "BaseException" {
 			if v.base != nil && owner != nil && !userClass(owner.name) {
@@ -312,8 +338,11 @@ func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if entry := d.index[hashed]; entry != nil || d.loaded {
+	if entry := d.index[hashed]; entry != nil {
 		return entry, nil
+	}
+	if d.loaded {
+		return nil, in.guardApart(key, d.keys())
 	}
 	constant, ok := key.(*Constant)
 	if lazy, isLazy := key.(*Lazy); isLazy {
@@ -326,9 +355,18 @@ func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
 		if err := d.load(in); err != nil {
 			return nil, err
 		}
-		return d.index[hashed], nil
+		return d.find(in, key)
 	}
 	return d.findHost(in, constant, hashed)
+}
+
+// keys lists every key that was ever seen, deleted ones among them.
+func (d *Dict) keys() []Value {
+	keys := make([]Value, len(d.entries))
+	for i, entry := range d.entries {
+		keys[i] = entry.key
+	}
+	return keys
 }
 
 // findHost reads one key of an existing dict without depending on the others.
@@ -442,6 +480,11 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 		}
 		return in.raiseWith(in.builtinClass("KeyError"), real)
 	}
+	if entry == nil {
+		if err := in.guardApart(key, d.keys()); err != nil {
+			return err
+		}
+	}
 	in.activity++
 	if entry == nil || entry.deleted {
 		entry = &dictEntry{key: key}
@@ -527,6 +570,9 @@ func (in *Interpreter) setAdd(s *Set, item Value) error {
 	if _, known := s.index[hashed]; known {
 		return nil
 	}
+	if err := in.guardApart(item, s.items); err != nil {
+		return err
+	}
 	in.activity++
 	s.index[hashed] = len(s.items)
 	s.items = append(s.items, item)
@@ -539,7 +585,41 @@ func (s *Set) contains(in *Interpreter, item Value) (bool, error) {
 		return false, err
 	}
 	_, found := s.index[hashed]
-	return found, nil
+	if !found {
+		err = in.guardApart(item, s.items)
+	}
+	return found, err
+}
+
+// guardApart guards that an object which a set or dict compares by identity stays a different one from its items.
+func (in *Interpreter) guardApart(key Value, items []Value) error {
+	key, err := in.real(key)
+	if err != nil || !comparedByIdentity(key) {
+		return err
+	}
+	for _, item := range items {
+		item, err := in.real(item)
+		if err != nil {
+			return err
+		}
+		if comparedByIdentity(item) && item != key {
+			if err := in.guardDistinct(key, item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// comparedByIdentity tells keys that may turn out to be one object at another call; functions and the like are guarded one by one.
+func comparedByIdentity(key Value) bool {
+	switch v := key.(type) {
+	case *Tensor:
+		return v.id != 0
+	case *Instance:
+		return v.object != nil && v.base == nil
+	}
+	return false
 }
 
 func (in *Interpreter) setOperator(function string, a, b *Set) (Value, error) {

@@ -59,6 +59,33 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 	return true, nil
 }
 
+// mutatedArguments are the arguments that a call which only Python can run may write: its first one where it is named for that, those
+// given as out=, and every tensor where one of the operators that it ran writes any.
+func mutatedArguments(node *graph.Node, outcome *trace.Outcome) []graph.Value {
+	var mutated []graph.Value
+	if isInPlaceName(node.Target) && len(node.Args) > 0 {
+		mutated = node.Args[:1]
+	}
+	writes := false
+	for _, item := range trace.Items(trace.Field(outcome.Expansion, "nodes")) {
+		fields, ok := item.(bytecode.Tuple)
+		signature, isTuple := fields[len(fields)-1].(bytecode.Tuple)
+		if ok && isTuple && len(signature) > 0 {
+			text, _ := signature[0].(string)
+			writes = writes || strings.Contains(text, "!)")
+		}
+	}
+	for _, keyword := range node.Keywords {
+		if writes || keyword.Name == "out" {
+			mutated = append(mutated, graph.Tensors(keyword.Value)...)
+		}
+	}
+	if writes {
+		mutated = append(mutated, graph.Tensors(node.Args...)...)
+	}
+	return mutated
+}
+
 // expansionResults pairs the tensors of a result's structure with the values of the expansion that they are, leaving out returned arguments
 // as readTensor does.
 func expansionResults(nodes *wire.Nodes, structure, output bytecode.Object) ([]graph.Value, bool) {

@@ -59,6 +59,9 @@ func (in *Interpreter) getItem(owner, key Value) (Value, error) {
 }
 
 func (in *Interpreter) instanceItem(o *Instance, key Value) (Value, error) {
+	if strings.HasPrefix(o.class.name, "typing.") && o.object != nil {
+		return in.genericAlias(o, key)
+	}
 	method, err := in.specialMethod(o.class, "__getitem__", o)
 	if err != nil {
 		return nil, err
@@ -82,7 +85,30 @@ func (in *Interpreter) classItem(c *Class, key Value) (Value, error) {
 	if method != nil {
 		return in.tailCall(method, Arguments{Positional: []Value{key}})
 	}
-	return nil, unsupported(reasonItem, "%s[...]", c.name)
+	hook, owner, err := in.classLookup(c, "__class_getitem__")
+	if err != nil {
+		return nil, err
+	}
+	if owner == nil {
+		return nil, in.raise("TypeError", "type '"+shortName(c.name)+"' is not subscriptable")
+	}
+	if userClass(owner.name) {
+		bound, err := in.bindToClass(hook, c)
+		if err != nil {
+			return nil, err
+		}
+		return in.tailCall(bound, Arguments{Positional: []Value{key}})
+	}
+	return in.genericAlias(c, key)
+}
+
+// genericAlias is a type hint such as list[int]: an immutable object that the host makes.
+func (in *Interpreter) genericAlias(origin, key Value) (Value, error) {
+	value, ok, err := in.evaluateConstant("operator.getitem", origin, key)
+	if err == nil && !ok {
+		err = unsupported(reasonItem, "%s[...]", origin.typeName())
+	}
+	return value, err
 }
 
 // sequenceItem indexes known items by an int or a slice.

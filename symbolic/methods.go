@@ -126,6 +126,9 @@ func (in *Interpreter) intArgument(value Value) (int64, error) {
 }
 
 func (in *Interpreter) tupleMethod(t *Tuple, method string, arguments Arguments) (Value, bool, error) {
+	if method == "numel" && t.class != nil && t.class.name == "torch.Size" && len(arguments.Positional) == 0 {
+		return in.sizeProduct(t)
+	}
 	if len(arguments.Positional) != 1 {
 		return nil, false, nil
 	}
@@ -133,9 +136,20 @@ func (in *Interpreter) tupleMethod(t *Tuple, method string, arguments Arguments)
 	case "index", "count":
 		value, handled, err := in.listSearch(nil, t.items, method, arguments.Positional)
 		return value, handled, err
-	case "numel":
 	}
 	return nil, false, nil
+}
+
+// sizeProduct is torch.Size.numel.
+func (in *Interpreter) sizeProduct(t *Tuple) (Value, bool, error) {
+	var total Value = integer(1)
+	for _, item := range t.items {
+		var err error
+		if total, err = in.binary(operatorOf("mul"), total, item); err != nil {
+			return nil, true, err
+		}
+	}
+	return total, true, nil
 }
 
 func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (Value, bool, error) {

@@ -3,6 +3,7 @@ package symbolic
 import (
 	"math"
 	"math/cmplx"
+	"strings"
 
 	"fusee/bytecode"
 	"fusee/trace"
@@ -34,6 +35,16 @@ func makeBinaryOperators() []operatorRow {
 		rows = append(rows, operatorRow{n.function, "__" + n.method + "__", "__r" + n.method + "__", n.sign + "=", inplace})
 	}
 	return rows
+}
+
+// operatorOf is the row of a function of the module operator, not in place.
+func operatorOf(function string) operatorRow {
+	for _, row := range binaryOperators {
+		if row.function == function {
+			return row
+		}
+	}
+	return operatorRow{}
 }
 
 // comparisonRow names one rich comparison and its reflection.
@@ -837,7 +848,16 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 		}
 		return int64(v.id), true
 	case *Instance:
+		if v.object != nil && strings.HasPrefix(v.class.name, "typing.") {
+			in.pin(v.object)
+			return int64(v.object.id), true
+		}
 		if v.object != nil && v.base != nil {
+			return int64(v.object.id), true
+		}
+	case *Opaque:
+		if v.kind == "types.GenericAlias" || v.kind == "types.UnionType" {
+			in.pin(v.object)
 			return int64(v.object.id), true
 		}
 	case *Builtin:
@@ -849,6 +869,13 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 		}
 	}
 	return nil, false
+}
+
+// pin guards that a live object stays the very one, as the capture depends on all of it.
+func (in *Interpreter) pin(object *existing) {
+	if object.source != nil && object.source.Accessor.Kind != "object" {
+		object.source.Require(in.reason(), "is", objectWire(object.id))
+	}
 }
 
 func (in *Interpreter) wireItems(kind string, items []Value) (bytecode.Object, bool) {
@@ -987,6 +1014,12 @@ func (in *Interpreter) instanceTruth(v *Instance) (bool, error) {
 		result, err := in.call(method, Arguments{})
 		if err != nil {
 			return false, err
+		}
+		if result, err = in.real(result); err != nil {
+			return false, err
+		}
+		if _, isConstant := result.(*Constant); isConstant && name == "__bool__" && result.typeName() != "bool" {
+			return false, in.raise("TypeError", "__bool__ should return bool, returned "+shortName(result.typeName()))
 		}
 		return in.truth(result)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func isTorchName(name string) bool {
-	return strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "Tensor.")
+	return strings.HasPrefix(name, "torch.") && !strings.HasPrefix(name, "torch.Size.") || strings.HasPrefix(name, "Tensor.")
 }
 
 // used makes an existing tensor an input of the graph the first time an operation or a shape question needs it.
@@ -316,9 +316,7 @@ func (in *Interpreter) appendAnswered(target string, args []graph.Value, keyword
 	}
 	if !expanded {
 		in.pythonOnly = true
-		if isInPlaceName(target) && len(args) > 0 {
-			node.Mutates = args[:1]
-		}
+		node.Mutates = mutatedArguments(node, outcome)
 	}
 	return result, nil
 }
@@ -670,6 +668,14 @@ func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, e
 	if value, handled, err := in.torchState(name, arguments); handled || err != nil {
 		return value, err
 	}
+	if len(arguments.Positional) > 0 && isQuestionFunction(name) {
+		if self, err := in.real(arguments.Positional[0]); err != nil || isTensor(self) {
+			if err != nil {
+				return nil, err
+			}
+			name = "Tensor." + strings.TrimPrefix(name, "torch.")
+		}
+	}
 	if len(arguments.Positional) > 0 && strings.HasPrefix(name, "Tensor.") {
 		self, err := in.real(arguments.Positional[0])
 		if err != nil {
@@ -687,6 +693,15 @@ func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, e
 		return in.evaluateCall(&Builtin{name: name}, arguments)
 	}
 	return in.torchCall(name, arguments)
+}
+
+// isQuestionFunction tells functions of torch that ask a tensor what its method of the same name tells.
+func isQuestionFunction(name string) bool {
+	switch strings.TrimPrefix(name, "torch.") {
+	case "numel", "is_floating_point", "is_complex", "is_signed", "is_inference", "is_conj", "is_neg", "is_nonzero", "equal", "allclose":
+		return strings.HasPrefix(name, "torch.")
+	}
+	return false
 }
 
 // capturable tells operations over tensors and functions that make tensors from functions of torch's own state.

@@ -176,8 +176,9 @@ def mark_dynamic(
     if min is not None or max is not None or "torch._dynamo" in sys.modules:
         import torch._dynamo
 
-        torch._dynamo.mark_dynamic(tensor, index, min=min, max=max)
-        return
+        if torch._dynamo.mark_dynamic is not mark_dynamic:  # a program may have put this function in its place
+            torch._dynamo.mark_dynamic(tensor, index, min=min, max=max)
+            return
     if not hasattr(tensor, "_dynamo_dynamic_range"):
         tensor._dynamo_dynamic_range = set()
     _mark(tensor, "_dynamo_dynamic_indices", index)

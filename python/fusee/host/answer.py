@@ -15,7 +15,8 @@ from .describe import Description, ObjectTable
 Message = tuple[Any, ...]
 Reply = tuple[Any, list[Description]]
 _NOTHING: list[Description] = []
-_BUILT = frozenset({"tuple", "list", "dict", "slice", "name", "device"})
+_SEQUENCES: Mapping[str, Callable[..., Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+_BUILT = frozenset({"tuple", "list", "set", "frozenset", "dict", "slice", "name", "device"})
 
 
 class Answers:
@@ -120,8 +121,7 @@ class Answers:
             return slice(*map(self.build, parts))
         if kind == "dict":
             return {self.build_key(key): self.build(value) for key, value in parts[0]}
-        items = map(self.build, parts[0])
-        return tuple(items) if kind == "tuple" else list(items)
+        return _SEQUENCES[kind](map(self.build, parts[0]))
 
     def build_key(self, key: Any) -> Any:
         """A dict key: a reference, or a bare str."""

@@ -106,13 +106,19 @@ class _Binder(_Reader):
         return live, bound_checks, capture, tuple(self.node(child, value, path) for child in children)
 
     def _check(self, check: Tree, value: Any) -> Tree:
-        found = tuple(self._table.object(part[1]) if _is_object(part) else part for part in check)
+        found = tuple(map(self._part, check))
         if found[0] != "tensor":
             return found
         if not slots.is_a(value, tensors.tensor_class()):
             raise HostFailure("guards", "a tensor check is on a value that is no tensor")
         name, cls, metadata = found
         return name, cls, (*metadata, _shim.key_set(value))
+
+    def _part(self, part: Any) -> Any:
+        """An operand of a check; keys of a dict may be live objects too."""
+        if type(part) is list:
+            return [self._part(item) for item in part]
+        return self._table.object(part[1]) if _is_object(part) else part
 
 
 _ROOTS: dict[str, Callable[..., Any]] = {
