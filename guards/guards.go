@@ -270,6 +270,8 @@ func (s *Source) Path(name func(Accessor) string) string {
 		return fmt.Sprintf("type(%s)", parent)
 	case "contents":
 		return parent + ".cell_contents"
+	case "viewed":
+		return parent + ".mapping"
 	}
 	return parent + "." + s.Accessor.Kind
 }
@@ -287,6 +289,8 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 		return fmt.Sprintf("len(%s) == %s", path, operands)
 	case "keys":
 		return fmt.Sprintf("list(%s) == %s", path, operands)
+	case "members":
+		return fmt.Sprintf("%s == {%s}", path, membersText(check.Arguments[0]))
 	case "absent":
 		return fmt.Sprintf("%s not in %s", operands, path)
 	case "no_field", "no_attr":
@@ -299,6 +303,19 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 		return fmt.Sprintf("%s is a tensor like %s", path, operands)
 	}
 	return fmt.Sprintf("%s(%s, %s)", check.Kind, path, operands)
+}
+
+// membersText lists the members of a set: constants stand in tuples of their own.
+func membersText(object bytecode.Object) string {
+	list, _ := object.(*bytecode.List)
+	texts := make([]string, len(list.Items))
+	for i, item := range list.Items {
+		if single, ok := item.(bytecode.Tuple); ok && len(single) == 1 {
+			item = single[0]
+		}
+		texts[i] = ConstantText(item)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // ConstantText writes a constant of the wire form as Python would; live objects by their number.

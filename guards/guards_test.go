@@ -154,6 +154,7 @@ func TestPathsReadAsPython(t *testing.T) {
 		"x[(None,)]":              x.Child("key", bytecode.Tuple{bytecode.None}),
 		"list(x.values())[3]":     x.Child("items_at", int64(3)),
 		"type(x)":                 x.Child("type", nil),
+		"x.mapping":               x.Child("viewed", nil),
 		"x.f.cell_contents":       x.Child("attr", "f").Child("contents", nil),
 		"SCALE":                   p.Root(Accessor{Kind: "global", Argument: "SCALE"}),
 		"<function>.__defaults__": p.Root(Accessor{Kind: "function"}).Child("attr", "__defaults__"),
@@ -171,6 +172,7 @@ func TestChecksReadAsPython(t *testing.T) {
 		"x == b\"a\"":               {Kind: "equals", Arguments: []bytecode.Object{bytecode.Bytes("a")}},
 		"len(x) == 2":               {Kind: "len", Arguments: []bytecode.Object{int64(2)}},
 		"list(x) == ['a', 1]":       {Kind: "keys", Arguments: []bytecode.Object{&bytecode.List{Items: []bytecode.Object{"a", int64(1)}}}},
+		"x == {1, <object 2>}":      {Kind: "members", Arguments: []bytecode.Object{&bytecode.List{Items: []bytecode.Object{bytecode.Tuple{int64(1)}, bytecode.Tuple{"object", int64(2)}}}}},
 		"'a' not in x":              {Kind: "absent", Arguments: []bytecode.Object{"a"}},
 		"not hasattr(x, 'forward')": {Kind: "no_field", Arguments: []bytecode.Object{"forward"}},
 	} {

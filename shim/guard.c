@@ -106,6 +106,26 @@ static PyObject *sequence_item(PyObject *sequence, Py_ssize_t index) {
     return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : NULL;
 }
 
+/* A deque's own type is no heap type, so its name cannot be that of a class written in Python. */
+static bool is_deque(PyObject *value) {
+    return !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !strcmp(Py_TYPE(value)->tp_name, "collections.deque");
+}
+
+static Found access_item(PyObject *sequence, Py_ssize_t index) {
+    if (!is_deque(sequence))
+        return borrowed(sequence_item(sequence, index));
+    PyObject *item = PySequence_GetItem(sequence, index);
+    if (!item)
+        PyErr_Clear();
+    return (Found){item, true};
+}
+
+static PyObject *viewed_dict(PyObject *view) {
+    PyTypeObject *type = Py_TYPE(view);
+    bool is_view = type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type;
+    return is_view ? (PyObject *)((_PyDictViewObject *)view)->dv_dict : NULL;
+}
+
 static PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index) {
     PyObject *cell = function->func_closure ? sequence_item(function->func_closure, index) : NULL;
     return cell && PyCell_Check(cell) ? PyCell_GET(cell) : NULL;
@@ -133,13 +153,15 @@ static Found fetch(Run *run, GuardNode *node) {
     case ACCESS_KEY:
         return PyDict_Check(parent) ? access_key(node, parent) : borrowed(NULL);
     case ACCESS_ITEM:
-        return borrowed(sequence_item(parent, node->index));
+        return access_item(parent, node->index);
     case ACCESS_ITEM_AT:
         return PyDict_Check(parent) ? access_item_at(node, parent) : borrowed(NULL);
     case ACCESS_TYPE:
         return borrowed((PyObject *)Py_TYPE(parent));
     case ACCESS_CONTENTS:
         return borrowed(PyCell_Check(parent) ? PyCell_GET(parent) : NULL);
+    case ACCESS_VIEWED:
+        return borrowed(viewed_dict(parent));
     }
     return borrowed(NULL);
 }
@@ -205,6 +227,35 @@ static bool keys_hold(GuardCheck *check, PyObject *dict) {
     return true;
 }
 
+/* Hashing and comparing it runs no Python code. */
+static bool is_plain_member(PyObject *member) {
+    PyTypeObject *type = Py_TYPE(member);
+    if (type == &PyTuple_Type) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(member); i++)
+            if (!is_plain_member(PyTuple_GET_ITEM(member, i)))
+                return false;
+        return true;
+    }
+    return type == &PyLong_Type || type == &PyBool_Type || type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyFloat_Type ||
+           type == &PyComplex_Type || type->tp_hash == PyBaseObject_Type.tp_hash;
+}
+
+static bool members_hold(const GuardCheck *check, PyObject *set) {
+    Py_ssize_t position = 0;
+    PyObject *member;
+    Py_hash_t hash;
+    if (PySet_GET_SIZE(set) != PyDict_GET_SIZE(check->operand))
+        return false;
+    while (_PySet_NextEntry(set, &position, &member, &hash)) {
+        PyObject *expected = is_plain_member(member) ? PyDict_GetItemWithError(check->operand, member) : NULL;
+        if (!expected || !constants_equal(expected, member)) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_absent(GuardCheck *check, PyObject *dict) {
     if (check->version && check->version == dict_version(dict))
         return true;
@@ -245,6 +296,8 @@ static bool check_holds(Run *run, GuardCheck *check, PyObject *value) {
         return plain_length(value) == check->low;
     case CHECK_KEYS:
         return PyDict_Check(value) && keys_hold(check, value);
+    case CHECK_MEMBERS:
+        return PyAnySet_CheckExact(value) && members_hold(check, value);
     case CHECK_ABSENT:
         return PyDict_Check(value) && is_absent(check, value);
     case CHECK_NO_FIELD:

@@ -18,6 +18,7 @@ typedef enum Accessor {
     ACCESS_ITEM_AT,
     ACCESS_TYPE,
     ACCESS_CONTENTS,
+    ACCESS_VIEWED,
 } Accessor;
 
 typedef enum CheckKind {
@@ -26,6 +27,7 @@ typedef enum CheckKind {
     CHECK_EQUALS,
     CHECK_LENGTH,
     CHECK_KEYS,
+    CHECK_MEMBERS,
     CHECK_ABSENT,
     CHECK_NO_FIELD,
     CHECK_NO_ATTRIBUTE,

@@ -14,12 +14,13 @@ static const NameRow accessor_rows[] = {
     {"cell", ACCESS_CELL, 1},      {"object", ACCESS_OBJECT, 1},     {"attr", ACCESS_ATTRIBUTE, 1},
     {"field", ACCESS_FIELD, 1},    {"dict", ACCESS_DICT, 0},         {"key", ACCESS_KEY, 1},
     {"item", ACCESS_ITEM, 1},      {"items_at", ACCESS_ITEM_AT, 1},  {"type", ACCESS_TYPE, 0},
-    {"contents", ACCESS_CONTENTS, 0}, {NULL, 0, 0},
+    {"contents", ACCESS_CONTENTS, 0}, {"viewed", ACCESS_VIEWED, 0},    {NULL, 0, 0},
 };
 
 static const NameRow check_rows[] = {
     {"type", CHECK_TYPE, 1},         {"is", CHECK_IS, 1},         {"equals", CHECK_EQUALS, 1},
     {"len", CHECK_LENGTH, 1},        {"keys", CHECK_KEYS, 1},     {"absent", CHECK_ABSENT, 1},
+    {"members", CHECK_MEMBERS, 1},
     {"no_field", CHECK_NO_FIELD, 1}, {"no_attr", CHECK_NO_ATTRIBUTE, 1}, {"tensor", CHECK_TENSOR, 2},
     {"same", CHECK_SAME, 1},         {"distinct", CHECK_DISTINCT, 1},    {"range", CHECK_RANGE, 2},
     {"float", CHECK_FLOAT, 0},       {"holds", CHECK_HOLDS, 3},   {"version", CHECK_VERSION, 0},
@@ -128,6 +129,16 @@ static int parse_bound(PyObject *source, int64_t open, int64_t *bound) {
     return *bound == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
+/* A dict from each member to itself. */
+static PyObject *parse_members(PyObject *source) {
+    PyObject *members = PySequence_Tuple(source), *table = members ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; table && i < PyTuple_GET_SIZE(members); i++)
+        if (PyDict_SetItem(table, PyTuple_GET_ITEM(members, i), PyTuple_GET_ITEM(members, i)))
+            Py_CLEAR(table);
+    Py_XDECREF(members);
+    return table;
+}
+
 static int parse_check_operands(GuardCheck *check, PyObject *source) {
     PyObject *operand = PyTuple_GET_SIZE(source) > 1 ? PyTuple_GET_ITEM(source, 1) : NULL;
     Py_ssize_t index = 0;
@@ -159,6 +170,9 @@ static int parse_check_operands(GuardCheck *check, PyObject *source) {
         return check->tensor ? 0 : -1;
     case CHECK_KEYS:
         check->operand = PySequence_Tuple(operand);
+        return check->operand ? 0 : -1;
+    case CHECK_MEMBERS:
+        check->operand = parse_members(operand);
         return check->operand ? 0 : -1;
     case CHECK_ABSENT:
         check->operand = Py_NewRef(operand);

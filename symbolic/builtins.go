@@ -69,6 +69,8 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = in.tupleMethod(v, method, arguments)
 	case *Deque:
 		value, handled, err = in.dequeMethod(v, method, arguments)
+	case *dictView:
+		value, handled, err = in.viewMethod(v, method, arguments)
 	case *Class:
 		value, handled, err = in.classMethod(v, b.name, arguments)
 	case *Generator:
@@ -755,7 +757,7 @@ func (in *Interpreter) extremeCall(largest bool, arguments Arguments) (Value, bo
 	items := arguments.Positional
 	if len(items) == 1 {
 		var err error
-		if items, err = in.iterableItems(items[0]); err != nil {
+		if items, err = in.comparable(arguments); err != nil {
 			return nil, true, err
 		}
 	}
@@ -822,12 +824,39 @@ func (in *Interpreter) sortedCall(arguments Arguments) (Value, bool, error) {
 	if len(arguments.Positional) != 1 {
 		return nil, false, nil
 	}
-	items, err := in.iterableItems(arguments.Positional[0])
+	items, err := in.comparable(arguments)
 	if err != nil {
 		return nil, true, err
 	}
 	sorted, err := in.sortItems(items, arguments.Keywords)
 	return newList(sorted), true, err
+}
+
+// comparable lists what sorted(), min() and max() are given; a set's order does not show where its members are all ints or all text, which differ from each other.
+func (in *Interpreter) comparable(arguments Arguments) ([]Value, error) {
+	value, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, err
+	}
+	set, ok := value.(*Set)
+	for _, keyword := range arguments.Keywords {
+		ok = ok && keyword.Name != "key"
+	}
+	if ok {
+		texts, ints := 0, 0
+		for _, item := range set.items {
+			if _, isText := stringOf(item); isText {
+				texts++
+			}
+			if _, isInt := constantInt(item); isInt {
+				ints++
+			}
+		}
+		if max(texts, ints) == len(set.items) {
+			return set.items, nil
+		}
+	}
+	return in.iterableItems(value)
 }
 
 // sortItems is a stable insertion by binary search: it compares with < only, as CPython does.

@@ -76,6 +76,10 @@ func (in *Interpreter) constructSequence(kind string, arguments Arguments) (Valu
 	if len(arguments.Positional) > 1 || len(arguments.Keywords) > 0 {
 		return nil, true, in.raise("TypeError", kind+" expected at most 1 argument, got "+integerText(len(arguments.Positional)))
 	}
+	if kind == "set" || kind == "frozenset" {
+		value, err := in.constructSet(arguments.Positional, kind == "frozenset")
+		return value, true, err
+	}
 	if len(arguments.Positional) == 1 {
 		if constant, err := in.real(arguments.Positional[0]); err == nil && kind == "tuple" {
 			if t, ok := constant.(*Tuple); ok && t.class == nil {
@@ -88,14 +92,10 @@ func (in *Interpreter) constructSequence(kind string, arguments Arguments) (Valu
 		}
 		items = append(items, found...)
 	}
-	switch kind {
-	case "list":
+	if kind == "list" {
 		return newList(items), true, nil
-	case "tuple":
-		return &Tuple{items: items}, true, nil
 	}
-	value, err := in.newSet(items, kind == "frozenset")
-	return value, true, err
+	return &Tuple{items: items}, true, nil
 }
 
 func integerText(n int) string {

@@ -432,19 +432,36 @@ func (d *Dict) missing(in *Interpreter, key Value) (Value, bool, error) {
 	case d.class.isSubclassOf("collections.Counter"):
 		return integer(0), true, nil
 	case d.class.isSubclassOf("collections.defaultdict"):
-		if d.object != nil && d.factory == nil {
-			return nil, true, unsupported(reasonItem, "a missing key of an existing defaultdict")
+		factory, err := d.defaultFactory(in)
+		if err != nil {
+			return nil, true, err
 		}
-		if d.factory == nil || isNone(d.factory) {
+		if isNone(factory) {
 			return nil, false, nil
 		}
-		value, err := in.call(d.factory, Arguments{})
+		value, err := in.call(factory, Arguments{})
 		if err != nil {
 			return nil, true, err
 		}
 		return value, true, d.setItem(in, key, value)
 	}
 	return nil, false, nil
+}
+
+// defaultFactory is a defaultdict's attribute of that name.
+func (d *Dict) defaultFactory(in *Interpreter) (Value, error) {
+	if d.factory == nil && d.object != nil {
+		source := d.ownSource(in)
+		outcome, err := in.session.GetAttribute(d.object.id, "default_factory")
+		if err != nil {
+			return nil, err
+		}
+		if outcome.Value == nil {
+			return in.outcomeValue(outcome)
+		}
+		d.factory = &Lazy{reference: outcome.Value, source: source.Child("attr", "default_factory")}
+	}
+	return in.real(orNone(d.factory))
 }
 
 func (d *Dict) setItem(in *Interpreter, key, value Value) error {
@@ -564,16 +581,13 @@ func (in *Interpreter) setAdd(s *Set, item Value) error {
 	if err != nil {
 		return err
 	}
-	if s.object != nil && !s.frozen {
-		return unsupported(reasonMutation, "a set")
-	}
 	if _, known := s.index[hashed]; known {
 		return nil
 	}
 	if err := in.guardApart(item, s.items); err != nil {
 		return err
 	}
-	in.activity++
+	in.recordSetChange(s, item, false)
 	s.index[hashed] = len(s.items)
 	s.items = append(s.items, item)
 	return nil
@@ -620,43 +634,6 @@ func comparedByIdentity(key Value) bool {
 		return v.object != nil && v.base == nil
 	}
 	return false
-}
-
-func (in *Interpreter) setOperator(function string, a, b *Set) (Value, error) {
-	var items []Value
-	for _, item := range a.items {
-		inside, err := b.contains(in, item)
-		if err != nil {
-			return nil, err
-		}
-		if function == "or_" || inside == (function == "and_") {
-			items = append(items, item)
-		}
-	}
-	if function == "or_" || function == "xor" {
-		for _, item := range b.items {
-			inside, err := a.contains(in, item)
-			if err != nil {
-				return nil, err
-			}
-			if !inside {
-				items = append(items, item)
-			}
-		}
-	}
-	return in.newSet(items, a.frozen)
-}
-
-func (in *Interpreter) equalSets(a, b *Set) (bool, error) {
-	if len(a.items) != len(b.items) {
-		return false, nil
-	}
-	for _, item := range a.items {
-		if inside, err := b.contains(in, item); err != nil || !inside {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 func (in *Interpreter) compareSets(row comparisonRow, a, b *Set) (Value, error) {
@@ -876,7 +853,7 @@ func (in *Interpreter) setUpdate(f *Frame, depth int, single bool) error {
 	items := []Value{f.pop()}
 	if !single {
 		var err error
-		if items, err = in.iterableItems(items[0]); err != nil {
+		if items, err = in.members(items[0]); err != nil {
 			return err
 		}
 	}
@@ -888,6 +865,7 @@ func (in *Interpreter) setUpdate(f *Frame, depth int, single bool) error {
 	if !ok {
 		return unsupported(reasonItem, "%s", value.typeName())
 	}
+	set.mixed = set.mixed || !single
 	for _, item := range items {
 		if err := in.setAdd(set, item); err != nil {
 			return err

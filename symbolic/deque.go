@@ -1,10 +1,71 @@
 package symbolic
 
-// Deque is a collections.deque made during capture.
+import (
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+// Deque is a collections.deque.
 type Deque struct {
 	items   []Value
 	longest int64 // maxlen; -1 for none
 	state   int   // grows with every change that iterators notice
+	object  *existing
+	changed bool
+}
+
+// describedDeque reads all items of an existing deque.
+func (in *Interpreter) describedDeque(d *trace.Description, object *existing) (Value, error) {
+	class, err := in.subclassOf(d.TypeID, "collections.deque")
+	if err != nil {
+		return nil, err
+	}
+	if _, absent := d.Payload.(bytecode.NoneType); absent || class != nil {
+		return &Opaque{object, "deque"}, nil
+	}
+	if object.source == nil {
+		object.source = in.objectSource(d.ID)
+	}
+	deque := &Deque{object: object}
+	items := trace.Items(d.Payload)
+	object.source.Require(in.reason(), "len", int64(len(items)))
+	for i, item := range items {
+		value, err := in.child(item, object.source, "item", int64(i))
+		if err != nil {
+			return nil, err
+		}
+		deque.items = append(deque.items, value)
+	}
+	outcome, err := in.session.GetAttribute(d.ID, "maxlen")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := in.outcomeValue(outcome)
+	if err != nil {
+		return nil, err
+	}
+	deque.longest = -1
+	if n, ok := constantInt(limit); ok {
+		deque.longest = n
+	}
+	in.guardConstant(object.source.Child("attr", "maxlen"), limit.(*Constant).Value)
+	return deque, nil
+}
+
+// dequeEffect brings an existing deque to its new contents.
+type dequeEffect struct{ deque *Deque }
+
+func (e *dequeEffect) apply(cg *generator) error {
+	return cg.callHelper("replace_deque", e.deque, &Tuple{items: e.deque.items})
+}
+
+// changing notes a change of a deque, which outlives the call where the deque does.
+func (d *Deque) changing(in *Interpreter) {
+	in.activity++
+	if d.object != nil && !d.changed {
+		d.changed = true
+		in.effects = append(in.effects, &dequeEffect{d})
+	}
 }
 
 func (d *Deque) typeName() string { return "collections.deque" }
@@ -43,7 +104,7 @@ func (in *Interpreter) constructDeque(arguments Arguments) (Value, bool, error) 
 
 // replace gives a deque new contents, in a change that iterators notice.
 func (d *Deque) replace(in *Interpreter, items []Value) {
-	in.activity++
+	d.changing(in)
 	d.state++
 	d.items = items
 }
@@ -130,7 +191,7 @@ func (in *Interpreter) dequeMethodAlone(d *Deque, method string) (Value, bool, e
 	case "copy", "__copy__":
 		return &Deque{items: append([]Value{}, d.items...), longest: d.longest}, true, nil
 	case "reverse":
-		in.activity++
+		d.changing(in)
 		d.items = reversedValues(d.items)
 		return none(), true, nil
 	case "rotate":
@@ -275,7 +336,7 @@ func (d *Deque) setItem(in *Interpreter, key, value Value) error {
 		d.replace(in, append(items[:position], items[position+1:]...))
 		return nil
 	}
-	in.activity++
+	d.changing(in)
 	items[position] = value
 	d.items = items
 	return nil

@@ -240,6 +240,7 @@ func (in *Interpreter) constant(object bytecode.Object) Value {
 			items[i] = in.constant(item)
 		}
 		set, _ := in.newSet(items, true)
+		set.(*Set).mixed = true
 		return set
 	case *bytecode.Code:
 		return &codeValue{value}

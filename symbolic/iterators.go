@@ -172,17 +172,15 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 
 // iterateSet asks Python for its order: it depends on the hashes of the items and on the table's history.
 func (in *Interpreter) iterateSet(s *Set) (Value, error) {
+	if !s.orderKnown() {
+		return nil, unsupported(reasonIteration, "a set whose order only Python knows")
+	}
 	value, ok, err := in.evaluateConstant("builtins.list", s)
+	if err == nil && !ok {
+		err = unsupported(reasonIteration, "a set whose order only Python knows")
+	}
 	if err != nil {
 		return nil, err
-	}
-	for _, item := range s.items {
-		if _, isText := stringOf(item); isText {
-			ok = false // the order of text differs from process to process
-		}
-	}
-	if !ok {
-		return nil, unsupported(reasonIteration, "a set whose order only Python knows")
 	}
 	return &sequenceIterator{items: value.(*List).items, kind: "set_iterator", origin: s}, nil
 }
@@ -554,8 +552,9 @@ func (in *Interpreter) send(f *Frame, i *bytecode.Instruction) error {
 
 // dictView is dict.keys(), values() or items().
 type dictView struct {
-	dict *Dict
-	kind string
+	dict   *Dict
+	kind   string
+	object *existing
 }
 
 func (v *dictView) typeName() string { return "dict_" + v.kind }

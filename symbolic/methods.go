@@ -156,7 +156,7 @@ func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (
 	values := arguments.Positional
 	switch method {
 	case "keys", "values", "items":
-		return &dictView{d, method}, true, nil
+		return &dictView{dict: d, kind: method}, true, nil
 	case "copy":
 		copied, err := d.copy(in)
 		return copied, true, err
@@ -283,103 +283,6 @@ func (in *Interpreter) mergeInto(d *Dict, source Value) error {
 		}
 	}
 	return nil
-}
-
-func (in *Interpreter) setMethod(s *Set, method string, arguments Arguments) (Value, bool, error) {
-	operators := map[string]string{"union": "or_", "intersection": "and_", "difference": "sub", "symmetric_difference": "xor"}
-	if method == "copy" {
-		value, err := in.newSet(s.items, s.frozen)
-		return value, true, err
-	}
-	if len(arguments.Positional) != 1 {
-		return nil, false, nil
-	}
-	argument := arguments.Positional[0]
-	if operator, ok := operators[method]; ok {
-		items, err := in.iterableItems(argument)
-		if err != nil {
-			return nil, true, err
-		}
-		other, err := in.newSet(items, false)
-		if err != nil {
-			return nil, true, err
-		}
-		value, err := in.setOperator(operator, s, other.(*Set))
-		return value, true, err
-	}
-	switch method {
-	case "add":
-		return none(), true, in.setAdd(s, argument)
-	case "update":
-		items, err := in.iterableItems(argument)
-		for _, item := range items {
-			if err == nil {
-				err = in.setAdd(s, item)
-			}
-		}
-		return none(), true, err
-	case "discard", "remove":
-		return in.setRemove(s, argument, method == "remove")
-	case "issubset", "issuperset", "isdisjoint":
-		return in.setRelation(s, method, argument)
-	}
-	return nil, false, nil
-}
-
-func (in *Interpreter) setRemove(s *Set, item Value, strict bool) (Value, bool, error) {
-	if s.object != nil {
-		return nil, true, unsupported(reasonMutation, "a set")
-	}
-	inside, err := s.contains(in, item)
-	if err != nil {
-		return nil, true, err
-	}
-	if !inside {
-		if !strict {
-			return none(), true, nil
-		}
-		real, err := in.real(item)
-		if err != nil {
-			return nil, true, err
-		}
-		return nil, true, in.raiseWith(in.builtinClass("KeyError"), real)
-	}
-	in.activity++
-	hashed, _ := in.hashKey(item)
-	position := s.index[hashed]
-	s.items = append(append([]Value{}, s.items[:position]...), s.items[position+1:]...)
-	delete(s.index, hashed)
-	for key, at := range s.index {
-		if at > position {
-			s.index[key] = at - 1
-		}
-	}
-	return none(), true, nil
-}
-
-func (in *Interpreter) setRelation(s *Set, method string, argument Value) (Value, bool, error) {
-	items, err := in.iterableItems(argument)
-	if err != nil {
-		return nil, true, err
-	}
-	value, err := in.newSet(items, false)
-	if err != nil {
-		return nil, true, err
-	}
-	other := value.(*Set)
-	switch method {
-	case "issubset":
-		result, err := in.compareSets(comparisons[1], s, other)
-		return result, true, err
-	case "issuperset":
-		result, err := in.compareSets(comparisons[1], other, s)
-		return result, true, err
-	}
-	common, err := in.setOperator("and_", s, other)
-	if err != nil {
-		return nil, true, err
-	}
-	return boolean(len(common.(*Set).items) == 0), true, nil
 }
 
 // constantMethod runs text methods that take iterables; all other methods of constants are pure and run in the host.

@@ -187,6 +187,10 @@ func objectOf(value Value) *existing {
 		}
 	case *operatorGetter:
 		return v.object
+	case *Deque:
+		return v.object
+	case *dictView:
+		return v.object
 	case *Opaque:
 		return v.object
 	}
@@ -211,6 +215,10 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 		return in.describedDict(d, object)
 	case "set", "frozenset":
 		return in.describedSet(d, object)
+	case "deque":
+		return in.describedDeque(d, object)
+	case "dict_view":
+		return in.describedView(d, object)
 	case "slice", "range":
 		return in.describedBounds(d, object)
 	case "function":
@@ -377,26 +385,28 @@ func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Va
 	return dict, nil
 }
 
-func (in *Interpreter) describedSet(d *trace.Description, object *existing) (Value, error) {
-	if _, absent := d.Payload.(bytecode.NoneType); absent || d.Kind == "set" {
-		// A set that lives outside may change without its identity changing, and no guard reads its items.
-		return &Opaque{object, d.Kind}, nil
+// describedView reads a view of a dict; its dict is read again through it.
+func (in *Interpreter) describedView(d *trace.Description, object *existing) (Value, error) {
+	parts := trace.Items(d.Payload)
+	if len(parts) != 2 {
+		return nil, errors.New("a view's description is malformed")
 	}
-	if object.source != nil && object.source.Accessor.Kind != "object" {
-		object.source.Require(in.reason(), "equals", objectWire(d.ID))
+	kind, _ := parts[0].(string)
+	if object.source == nil {
+		object.source = in.objectSource(d.ID)
 	}
-	set := &Set{frozen: d.Kind == "frozenset", index: map[any]int{}}
-	for _, item := range trace.Items(d.Payload) {
-		value, err := in.child(item, nil, "", nil)
-		if err != nil {
-			return nil, err
-		}
-		if err := in.setAdd(set, value); err != nil {
-			return nil, err
-		}
+	mapping, err := in.child(parts[1], object.source, "viewed", nil)
+	if err != nil {
+		return nil, err
 	}
-	set.object = object
-	return set, nil
+	if mapping, err = in.real(mapping); err != nil {
+		return nil, err
+	}
+	dict, ok := mapping.(*Dict)
+	if !ok || dict.class != nil {
+		return &Opaque{object, "dict_" + kind}, nil
+	}
+	return &dictView{dict: dict, kind: kind, object: object}, nil
 }
 
 func (in *Interpreter) describedBounds(d *trace.Description, object *existing) (Value, error) {

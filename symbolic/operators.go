@@ -236,16 +236,7 @@ func (in *Interpreter) setOrDictOperator(row operatorRow, left, right Value) (Va
 		}
 		return target, true, in.updateDict(target, b)
 	}
-	a, okLeft := left.(*Set)
-	b, okRight := right.(*Set)
-	if okLeft && okRight {
-		if row.inplace != nil && !a.frozen {
-			return nil, true, unsupported(reasonOperator, "set %s set", row.sign)
-		}
-		value, err := in.setOperator(row.function, a, b)
-		return value, true, err
-	}
-	return nil, false, nil
+	return in.setLikeOperator(row, left, right)
 }
 
 // methodBinary is the dispatch over methods written in Python: a subclass's reflected method goes first.
@@ -478,9 +469,12 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 			return in.equalDicts(a, b)
 		}
 		return in.differs(right)
-	case *Set:
-		if b, ok := right.(*Set); ok {
-			return in.equalSets(a, b)
+	case *Set, *dictView:
+		if value, done, err := in.compareSetLike(comparisons[2], a, right); done || err != nil {
+			if err != nil {
+				return false, err
+			}
+			return in.truth(value)
 		}
 		return in.differs(right)
 	case *LibraryValue:
@@ -520,7 +514,7 @@ func isNaN(value Value) bool {
 // differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
 func (in *Interpreter) differs(right Value) (bool, error) {
 	switch right.(type) {
-	case *Constant, *Tuple, *List, *Dict, *Set, *Deque, *Class, *Function, *LibraryValue:
+	case *Constant, *Tuple, *List, *Dict, *dictView, *Set, *Deque, *Class, *Function, *LibraryValue:
 		return false, nil
 	}
 	return false, unsupported(reasonComparison, "%s", right.typeName())
@@ -633,9 +627,9 @@ func (in *Interpreter) compareSequences(row comparisonRow, left, right Value) (V
 		if r, ok := right.(*Deque); ok {
 			a, b = append([]Value{}, l.items...), append([]Value{}, r.items...)
 		}
-	case *Set:
-		if r, ok := right.(*Set); ok {
-			return in.compareSets(row, l, r)
+	case *Set, *dictView:
+		if value, done, err := in.compareSetLike(row, left, right); done || err != nil {
+			return value, err
 		}
 	}
 	if err != nil {

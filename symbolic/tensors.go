@@ -566,6 +566,10 @@ func (in *Interpreter) readGetset(name string, owner Value) (Value, error) {
 		if part, ok := parts[shortName(name)]; ok {
 			return integer(part), nil
 		}
+	case *Dict:
+		if shortName(name) == "default_factory" {
+			return o.defaultFactory(in)
+		}
 	case *Deque:
 		if shortName(name) == "maxlen" {
 			return o.limit(), nil

@@ -146,6 +146,7 @@ type Set struct {
 	items  []Value
 	index  map[any]int
 	frozen bool
+	mixed  bool // the order of iteration is not that of a table into which the items came in their order
 	object *existing
 }
 

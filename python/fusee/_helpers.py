@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import types
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,18 @@ def replace_list(target: list[Any], items: Sequence[Any]) -> None:
 def extend_list(target: list[Any], items: Sequence[Any]) -> None:
     """Append what was appended."""
     list.extend(target, items)
+
+
+def replace_deque(target: deque[Any], items: Sequence[Any]) -> None:
+    """Give a deque its final contents."""
+    target.clear()
+    target.extend(items)
+
+
+def change_set(target: set[Any], changes: Sequence[tuple[bool, Any]]) -> None:
+    """Add and, where the flag is set, remove members, in this order."""
+    for removed, item in changes:
+        (set.discard if removed else set.add)(target, item)
 
 
 def delete_item(target: dict[Any, Any], key: Any) -> None:
@@ -178,6 +191,8 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "delete_field": delete_field,
     "replace_list": replace_list,
     "extend_list": extend_list,
+    "replace_deque": replace_deque,
+    "change_set": change_set,
     "delete_item": delete_item,
     "new_object": new_object,
     "new_tuple": new_tuple,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
@@ -301,6 +301,65 @@ def same_constant(left: Any, right: Any) -> bool:
     if isinstance(left, complex):
         return same_constant(left.real, right.real) and same_constant(left.imag, right.imag)
     return bool(left == right)
+
+
+class TestMembers:
+    TREE = node(("arg", 0), ("members", (1, "a", (2, None), int)))
+
+    @pytest.mark.parametrize("kind", [set, frozenset])
+    def test_in_any_order(self, kind: Any) -> None:
+        assert holds(self.TREE, kind([int, (2, None), "a", 1]))
+
+    @pytest.mark.parametrize(
+        "found",
+        [
+            {1, "a", (2, None)},
+            {1, "a", (2, None), str},
+            {True, "a", (2, None), int},
+            {1, "a", (2.0, None), int},
+            [1],
+            None,
+        ],
+    )
+    def test_others_differ(self, found: Any) -> None:
+        assert not holds(self.TREE, found)
+
+    def test_empty(self) -> None:
+        assert holds(node(("arg", 0), ("members", ())), set())
+        assert not holds(node(("arg", 0), ("members", ())), {1})
+
+    def test_runs_no_code_of_members(self) -> None:
+        class Loud:
+            def __hash__(self) -> int:
+                if Loud.ready:
+                    raise AssertionError("guards run no code of the members")
+                return 1
+
+            ready = False
+
+        found = {Loud(), "a", (2, None), int}
+        Loud.ready = True
+        assert not holds(self.TREE, found)
+
+
+class TestViews:
+    def test_the_dict_below(self) -> None:
+        table = {"a": 1}
+        tree = node(("arg", 0), children=(node(("viewed",), ("is", table)),))
+        for view in (table.keys(), table.values(), table.items()):
+            assert holds(tree, view)
+        assert not holds(tree, {"a": 1}.keys())
+        assert not holds(tree, OrderedDict(a=1).keys())
+        assert not holds(tree, table)
+
+
+class TestDeques:
+    def test_items_and_length(self) -> None:
+        tree = node(("arg", 0), ("len", 2), children=(node(("item", 1), ("equals", 5)),))
+        assert holds(tree, deque([4, 5]))
+        assert not holds(tree, deque([5, 4]))
+        assert not holds(tree, deque([4, 5, 6]))
+        assert not holds(node(("arg", 0), children=(node(("item", 2)),)), deque([4, 5]))
 
 
 class TestChecks:

@@ -161,6 +161,10 @@ def _is_namespace(value: dict[Any, Any]) -> bool:
     return type(value) is dict and "__name__" in value and "__builtins__" in value
 
 
+def _write_view(kind: str) -> Writer:
+    return lambda writing, value: (kind, writing.mention(slots.viewed_dict(value)))
+
+
 def _write_range(writing: _Writing, value: Any) -> Any:
     return writing.mention(value.start), writing.mention(value.stop), writing.mention(value.step)
 
@@ -352,6 +356,9 @@ _PYTHON_KINDS: dict[type, Kind] = {
     frozenset: ("frozenset", _items(frozenset.__iter__, frozenset.__len__), 1),
     deque: ("deque", _items(deque.__iter__, deque.__len__), 1),
     dict: ("dict", _write_dict, 1),
+    type({}.keys()): ("dict_view", _write_view("keys"), 0),
+    type({}.values()): ("dict_view", _write_view("values"), 0),
+    type({}.items()): ("dict_view", _write_view("items"), 0),
     range: ("range", _write_range, 1),
     slice: ("slice", _write_range, 1),
     types.FunctionType: ("function", _write_function, 2),

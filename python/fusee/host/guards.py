@@ -5,6 +5,7 @@ docs/contracts.md, section 6, describes the trees.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -106,6 +107,8 @@ class _Binder(_Reader):
         return live, bound_checks, capture, tuple(self.node(child, value, path) for child in children)
 
     def _check(self, check: Tree, value: Any) -> Tree:
+        if check[0] == "members":
+            return "members", tuple(self._table.object(part[1]) if _is_object(part) else part[0] for part in check[1])
         found = tuple(map(self._part, check))
         if found[0] != "tensor":
             return found
@@ -138,7 +141,8 @@ def _field(parent: Any, name: str) -> Any:
 
 
 def _item(parent: Any, index: int) -> Any:
-    return (tuple if slots.is_a(parent, tuple) else list).__getitem__(parent, index)
+    kind = next((kind for kind in (tuple, deque) if slots.is_a(parent, kind)), list)
+    return kind.__getitem__(parent, index)
 
 
 _STEPS: dict[str, Callable[..., Any]] = {
@@ -150,4 +154,5 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "items_at": lambda parent, index: list(dict.values(parent))[index],
     "type": type,
     "contents": lambda parent: parent.cell_contents,
+    "viewed": slots.viewed_dict,
 }

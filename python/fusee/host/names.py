@@ -140,8 +140,11 @@ def resolve(name: str) -> Any:
         return _resolve_operator(name)
     if name.startswith("Tensor."):
         return _resolve_path(_tensor_class(), name.split(".")[1:], name)
-    head, _, tail = name.partition(".")
+    bare = name.removeprefix("builtins.")
+    head, _, tail = (name if hasattr(builtins, bare.partition(".")[0]) else bare).partition(".")
     path = tail.split(".") if tail else []
+    if bare != name and head in _UNNAMED_TYPES:
+        return _resolve_path(_UNNAMED_TYPES[head], path, name)
     if head in sys.modules:
         return _resolve_module(name)
     if hasattr(builtins, head):

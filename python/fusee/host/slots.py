@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import types
 from typing import Any
 
@@ -20,6 +21,11 @@ _HEAP_TYPE = 1 << 9
 def mro(cls: type) -> tuple[type, ...]:
     """The class and its bases in lookup order."""
     return _get_mro(cls)  # type: ignore[no-any-return]
+
+
+def viewed_dict(view: Any) -> Any:
+    """The dict below a view of it, which ``mapping`` shows a proxy of only."""
+    return gc.get_referents(view)[0]
 
 
 def class_dict(cls: type) -> types.MappingProxyType[str, Any]:

@@ -257,3 +257,135 @@ def dict_from_keys(keys):
     d = collections.defaultdict.fromkeys(keys, 0)
     d["a"] += 1
     return d, d.default_factory, dict.fromkeys(map(str.upper, keys), [])
+
+
+@calls(({1, 2}, {"a", "b"}), ({3}, set()))
+def set_methods(numbers, words):
+    size = len(numbers)
+    numbers.add(7)
+    numbers.discard(1)
+    words.update(["c"], {"d": 1}, ("e",))
+    words.difference_update("a")
+    words ^= {"b", "z"}
+    numbers |= {4}
+    numbers &= {4, 7, 9}
+    return (
+        size,
+        len(words),
+        "z" in words,
+        sorted(words),
+        words.isdisjoint({"q"}),
+        numbers.issubset(range(10)),
+        numbers.union([1], (2,)),
+        numbers.intersection([4, 5]),
+        numbers ^ {4, 5},
+        numbers - {4},
+        numbers < {4, 7, 8},
+        numbers == {4, 7},
+        max(words),
+    )
+
+
+@calls(({1, 2},), (set(),))
+def set_unchanged_but_read(numbers):
+    return 1 in numbers, len(numbers), bool(numbers), numbers.copy(), frozenset(numbers), numbers | {5}
+
+
+@calls(({1},), (set(),))
+def set_pop(numbers):
+    first = numbers.pop()
+    return first, numbers
+
+
+@calls(({1, 2},))
+def set_cleared(numbers):
+    numbers.clear()
+    numbers.add("again")
+
+
+@calls(({1, 2},), ({8, 0, 16},), ({3, 1, 2, 0},))
+def set_walked(numbers):
+    return [v for v in numbers], list(frozenset(numbers)), list(numbers | {24}), list({*numbers})
+
+
+@calls((frozenset({"a", 1}),), (frozenset(),))
+def frozenset_argument(items):
+    return items.copy() is items, frozenset(items) is items, items | {2}, items.__init__(), len(items), set(items)
+
+
+@calls(({True},), ({1.0},), ({0},))
+def set_of_equal_numbers(items):
+    return items & {1}, {1} & items, items | {1}, {1} | items, {1, *items}, items.intersection([1, 2])
+
+
+@calls(({1},))
+def set_missing_member(items):
+    items.remove(2)
+
+
+@calls(({1},))
+def set_of_unhashable(items):
+    items.update([[]])
+
+
+@calls(({1, 2}, {2, 3}))
+def set_updates(a, b):
+    a.intersection_update(b, [2])
+    b.symmetric_difference_update([3, 9])
+    b.__init__([4])
+    a |= b
+    return a, b
+
+
+@calls(({"a": 1, "b": 2}, {"b": 2}), ({}, {"x": []}))
+def dict_views(a, b):
+    return (
+        a.keys() == b.keys(),
+        a.keys() & b.keys(),
+        a.keys() - b,
+        a.keys() | ["q"],
+        a.items() >= {"b": 2}.items(),
+        ("b", 2) in a.items(),
+        a.keys().isdisjoint(b.keys()),
+        a.values() == a.values(),
+        {"a", "b"} == a.keys(),
+        {"a"} < a.keys(),
+        a.keys() ^ {"a"},
+        len(b.items()),
+        list(reversed(a.items())),
+    )
+
+
+def through_views(keys, values, items):
+    return list(keys), list(values), list(items), "a" in keys, len(items), 1 in values, keys & {"a"}
+
+
+@calls(({"a": 1, "b": 2},), ({},))
+def dict_views_given(table):
+    return through_views(table.keys(), table.values(), table.items())
+
+
+@calls((collections.deque([1, 2]),), (collections.deque("ab", 2),), (collections.deque(),))
+def deque_given(d):
+    first = d.popleft()
+    d.append(first)
+    d.extend([d[0], 5])
+    d[0] = "set"
+    return first, d.maxlen, len(d), list(d), d
+
+
+@calls((collections.deque([1, 2]),), (collections.deque([3]),))
+def deque_read(d):
+    return sum(d), d[-1], 2 in d, d.copy()
+
+
+@calls((collections.defaultdict(list, a=[1]),), (collections.defaultdict(None, a=[2]),))
+def defaultdict_given(d):
+    d["a"].append(3)
+    d["b"].append(4)
+    return d, d.default_factory
+
+
+@calls((collections.defaultdict(lambda: 7),))
+def defaultdict_of_lambda_given(d):
+    return d["x"] + d["y"], len(d), list(d)
