@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 
@@ -9,9 +10,29 @@ import pytest
 from checks import check
 from variants import corpus
 
+import fusee
+
 NAMES = list(corpus())
 # How many places of each program get a break; all of them where FUSEE_TEST_ALL_BREAKS is set.
 SAMPLE = 2
+
+# Programs over the standard library that no break needs, apart from exceptions that leave them.
+BREAK = ("itertools_tee_returned", "itertools_bad_step", "set_walked")
+WHOLE = [name for name in NAMES if name.startswith("library.") and not name.endswith(BREAK)]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_captured_whole(name: str) -> None:
+    program = corpus()[name]
+    for arguments in program.calls:
+        fusee.reset()
+        function = fusee.compile(program.namespace()[program.name], fullgraph=True)
+        try:
+            function(*copy.deepcopy(arguments))
+        except fusee.Unsupported as error:
+            assert "an exception leaves the function" in str(error)
+        except Exception:
+            pass  # the program's own, which test_compiled_does_as_plain compares
 
 
 @pytest.mark.parametrize("name", NAMES)
