@@ -901,6 +901,9 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 		return f, nil
 	}
 	if value, ok := f.attributes[name]; ok {
+		if pairs, made := value.(*Tuple); made && name == "__annotations__" {
+			return in.annotationsOf(f, pairs)
+		}
 		return value, nil
 	}
 	if name == "__module__" {
@@ -909,14 +912,43 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 	if f.object != nil && f.object.id != 0 {
 		return in.plainGetAttribute(f.object.id, name)
 	}
+	switch name {
+	case "__doc__":
+		return docOf(f), nil
+	case "__dict__":
+		return &functionDict{f}, nil
+	}
 	if strings.HasPrefix(name, "__") {
 		return nil, unsupported(reasonAttribute, "function.%s", name)
 	}
 	return nil, in.raise("AttributeError", "'function' object has no attribute '"+name+"'")
 }
 
+// docOf is the text that stands first among the constants of a new function's code, as MAKE_FUNCTION takes it.
+func docOf(f *Function) Value {
+	if len(f.code.Consts) > 0 {
+		if doc, ok := f.code.Consts[0].(string); ok {
+			return text(doc)
+		}
+	}
+	return none()
+}
+
+// annotationsOf is the dict of a new function's annotations, which MAKE_FUNCTION takes as names and types in turn.
+func (in *Interpreter) annotationsOf(f *Function, pairs *Tuple) (Value, error) {
+	table := newDict()
+	for i := 0; i+1 < len(pairs.items); i += 2 {
+		if err := table.setItem(in, pairs.items[i], pairs.items[i+1]); err != nil {
+			return nil, err
+		}
+	}
+	f.attributes["__annotations__"] = table
+	f.attributeOrder = append(f.attributeOrder, "__annotations__")
+	return table, nil
+}
+
 func (f *Function) setAttribute(in *Interpreter, name string, value Value) error {
-	if f.object != nil || value == nil || name == "__annotations__" {
+	if f.object != nil || value == nil {
 		return unsupported(reasonMutation, "function attribute %s", name)
 	}
 	switch name {
@@ -931,7 +963,7 @@ func (f *Function) setAttribute(in *Interpreter, name string, value Value) error
 
 func (f *Function) writeAttribute(in *Interpreter, name string, value Value) {
 	in.activity++
-	if _, known := f.attributes[name]; !known {
+	if _, known := f.attributes[name]; !known || name == "__annotations__" {
 		f.attributeOrder = append(f.attributeOrder, name)
 	}
 	f.attributes[name] = value

@@ -83,6 +83,8 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = in.objectMethod(v.self, b.name, arguments)
 	case *fieldsDict:
 		value, handled, err = in.fieldsMethod(v, method, arguments)
+	case *functionDict:
+		value, handled, err = v.update(in, arguments)
 	case *Function:
 		if method == "__get__" && len(arguments.Positional) > 0 {
 			return &Method{self: arguments.Positional[0], function: v}, nil
@@ -107,6 +109,11 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 		var err error
 		if self, arguments, handled, err = in.plainTuples(tuple, arguments); err != nil || handled {
 			return self, handled, err
+		}
+	}
+	if dict, ok := self.(*Dict); ok {
+		if value, handled, err := in.plainDictMethod(dict, method, arguments.Positional); handled || err != nil {
+			return value, handled, err
 		}
 	}
 	for _, row := range binaryOperators[:13] {

@@ -161,6 +161,12 @@ func (v *descriptorValue) callPartial(in *Interpreter, arguments Arguments) (Val
 
 // call of an instance: its class's __call__.
 func (v *Instance) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if target, err := in.operatorTarget(v); err != nil || target != "" {
+		if err != nil {
+			return nil, err
+		}
+		return in.torchCall(target, arguments)
+	}
 	hook, _, err := in.classLookup(v.class, "__call__")
 	if err != nil {
 		return nil, err
@@ -173,6 +179,35 @@ func (v *Instance) call(in *Interpreter, arguments Arguments) (Value, error) {
 		return nil, err
 	}
 	return in.tailCall(bound, arguments)
+}
+
+// operatorTarget is the canonical name of an operator object (torch.ops.aten.add.Tensor, or torch.ops.aten.add for all its overloads); ""
+// for other objects.
+func (in *Interpreter) operatorTarget(v *Instance) (string, error) {
+	field := map[string]string{"torch._ops.OpOverload": "_name", "torch._ops.OpOverloadPacket": "_qualified_op_name"}[v.class.name]
+	if field == "" || v.object == nil {
+		return "", nil
+	}
+	in.pin(v.object)
+	named, err := v.field(in, field)
+	if err != nil || named == nil {
+		return "", err
+	}
+	if named, err = in.real(named); err != nil {
+		return "", err
+	}
+	full, _ := stringOf(named)
+	namespace, name, ok := strings.Cut(full, "::")
+	if !ok {
+		return "", unsupported(reasonTensorCall, "operator %s", full)
+	}
+	if field == "_name" && !strings.Contains(name, ".") {
+		name += ".default"
+	}
+	if namespace == "aten" {
+		return "aten." + name, nil
+	}
+	return "torch.ops." + namespace + "." + name, nil
 }
 
 // call of a function inlines it, unless it is known by name or marked otherwise.

@@ -54,6 +54,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return &Tuple{class: sizeType()}, true, nil
 	case "torch.device", "torch.finfo", "torch.iinfo":
 		return in.evaluateClass(c, arguments)
+	case "weakref.ReferenceType":
+		return in.constructWeakReference(arguments)
 	case "functools.partial":
 		return in.constructPartial(values, arguments.Keywords)
 	case "collections.deque":

@@ -428,7 +428,14 @@ func (d *Dict) getItem(in *Interpreter, key Value) (Value, error) {
 
 // missing is __missing__ of the dict subclasses of the standard library.
 func (d *Dict) missing(in *Interpreter, key Value) (Value, bool, error) {
+	method, err := in.dictMethodOverride(d, "__missing__")
+	if err != nil {
+		return nil, true, err
+	}
 	switch {
+	case method != nil:
+		value, err := in.call(method, Arguments{Positional: []Value{key}})
+		return value, true, err
 	case d.class.isSubclassOf("collections.Counter"):
 		return integer(0), true, nil
 	case d.class.isSubclassOf("collections.defaultdict"):
@@ -656,6 +663,19 @@ func (in *Interpreter) contains(container, item Value) (bool, error) {
 		return false, err
 	}
 	switch c := container.(type) {
+	case *Dict:
+		method, err := in.dictMethodOverride(c, "__contains__")
+		if err != nil {
+			return false, err
+		}
+		if method != nil {
+			found, err := in.call(method, Arguments{Positional: []Value{item}})
+			if err != nil {
+				return false, err
+			}
+			return in.truth(found)
+		}
+		return c.contains(in, item)
 	case containing:
 		return c.contains(in, item)
 	case *Tuple:

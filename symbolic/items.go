@@ -38,6 +38,8 @@ func (in *Interpreter) getItem(owner, key Value) (Value, error) {
 			return nil, err
 		}
 		return in.sequenceItem("list", items, key, nil)
+	case *Dict:
+		return in.dictItem(o, key)
 	case indexable:
 		return o.getItem(in, key)
 	case *Range:
@@ -230,6 +232,8 @@ func (in *Interpreter) setItem(owner, key, value Value) error {
 		return err
 	case *List:
 		return in.setListItem(o, key, value)
+	case *Dict:
+		return in.setDictItem(o, key, value)
 	case itemWriter:
 		return o.setItem(in, key, value)
 	case *Instance:
@@ -366,7 +370,8 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 		target, _, _ = strings.Cut(name, ".")
 	}
 	if !libraryModule(target) {
-		return unsupported(reasonImport, "%s", name)
+		value, err := in.importedModule(name, target)
+		return in.pushResult(f)(value, err)
 	}
 	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(target)}}}}, nil)
 	if err != nil {
@@ -378,6 +383,30 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 	}
 	value, err := in.realize(id, in.objectSource(id))
 	return in.pushResult(f)(value, err)
+}
+
+// importedModule finds a program's module that was imported before, and guards that sys.modules still holds it.
+func (in *Interpreter) importedModule(name, target string) (Value, error) {
+	table, err := in.session.Evaluate(nameWire("builtins.getattr"), []bytecode.Object{nameWire("sys"), bytecode.Tuple{"modules"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	id, ok := table.Value.(trace.ObjectID)
+	if !ok {
+		return nil, unsupported(reasonImport, "%s", name)
+	}
+	var module trace.Reference
+	for _, wanted := range []string{name, target} {
+		if module, err = in.session.DictGet(id, wanted); err != nil {
+			return nil, err
+		}
+		if _, loaded := module.(trace.ObjectID); !loaded {
+			return nil, unsupported(reasonImport, "%s", name)
+		}
+	}
+	source := in.objectSource(id).Child("key", target)
+	source.Require(in.reason(), "is", objectWire(module.(trace.ObjectID)))
+	return in.realize(module, source)
 }
 
 // knownFunction models Python functions that capture treats by name.

@@ -146,6 +146,13 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 	case *Range:
 		return v.iterator()
 	case *Dict:
+		method, err := in.dictMethodOverride(v, "__iter__")
+		if err != nil {
+			return nil, err
+		}
+		if method != nil {
+			return in.call(method, Arguments{})
+		}
 		return in.iterateDict(v, v, "keys")
 	case *dictView:
 		return in.iterateDict(v.dict, v, v.kind)

@@ -52,11 +52,15 @@ func (in *Interpreter) listSearch(l *List, items []Value, method string, values 
 	case "pop":
 		return in.listPop(l, items, values)
 	}
-	if len(values) != 1 {
-		return nil, true, unsupported(reasonBuiltinCall, "list.%s with bounds", method)
+	first, end, err := in.searchBounds(method, items, values)
+	if err != nil {
+		return nil, true, err
 	}
 	found, count := -1, 0
 	for i, item := range items {
+		if i < first || i >= end {
+			continue
+		}
 		same, err := in.sameOrEqual(item, values[0])
 		if err != nil {
 			return nil, true, err
@@ -82,6 +86,25 @@ func (in *Interpreter) listSearch(l *List, items []Value, method string, values 
 		return none(), true, in.replaceList(l, append(append([]Value{}, items[:found]...), items[found+1:]...))
 	}
 	return integer(int64(found)), true, nil
+}
+
+// searchBounds are the bounds within which list.index and its kin look: those of index may be given.
+func (in *Interpreter) searchBounds(method string, items, values []Value) (first, end int, err error) {
+	first, end = 0, len(items)
+	if len(values) == 1 {
+		return first, end, nil
+	}
+	if method != "index" || len(values) == 0 || len(values) > 3 {
+		return 0, 0, unsupported(reasonBuiltinCall, "list.%s with %d arguments", method, len(values))
+	}
+	for k, value := range values[1:] {
+		bound, err := in.intArgument(value)
+		if err != nil {
+			return 0, 0, err
+		}
+		*[]*int{&first, &end}[k] = int(clampIndex(bound, len(items)))
+	}
+	return first, end, nil
 }
 
 func clampIndex(position int64, length int) int64 {
@@ -129,7 +152,7 @@ func (in *Interpreter) tupleMethod(t *Tuple, method string, arguments Arguments)
 	if method == "numel" && t.class != nil && t.class.name == "torch.Size" && len(arguments.Positional) == 0 {
 		return in.sizeProduct(t)
 	}
-	if len(arguments.Positional) != 1 {
+	if len(arguments.Positional) == 0 || len(arguments.Keywords) > 0 {
 		return nil, false, nil
 	}
 	switch method {
@@ -258,6 +281,12 @@ func (in *Interpreter) mergeInto(d *Dict, source Value) error {
 	case *Dict:
 		return in.updateDict(d, s)
 	case *fieldsDict:
+		snapshot, err := s.snapshot(in)
+		if err != nil {
+			return err
+		}
+		return in.updateDict(d, snapshot)
+	case *functionDict:
 		snapshot, err := s.snapshot(in)
 		if err != nil {
 			return err

@@ -315,6 +315,8 @@ func (cg *generator) buildPlain(value Value) error {
 		if v.kind == "partial" {
 			return cg.helper("make_partial", v.parts...)
 		}
+	case *weakReference:
+		return cg.construct("weakref.ref", v.target)
 	case *superValue:
 		return cg.construct("builtins.super", v.start, v.bound)
 	case *dictView:
@@ -449,7 +451,7 @@ func (cg *generator) buildFunction(v *Function) error {
 	if v.keywordDefaults != nil {
 		keywords = v.keywordDefaults
 	}
-	annotations := v.attributes["__annotations__"]
+	annotations, _ := v.attributes["__annotations__"].(*Tuple)
 	if annotations == nil {
 		annotations = &Tuple{}
 	}

@@ -24,6 +24,7 @@ from .api import (
 from .errors import FuseeError, FuseeWarning, UnknownSetting, Unsupported
 from .explain import Explanation
 from .host.record import record
+from .wrap import CompiledModule as OptimizedModule
 
 if TYPE_CHECKING:
     __version__: str
@@ -32,6 +33,7 @@ __all__ = [
     "Explanation",
     "FuseeError",
     "FuseeWarning",
+    "OptimizedModule",
     "UnknownSetting",
     "Unsupported",
     "compile",

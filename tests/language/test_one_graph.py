@@ -6,6 +6,7 @@ import collections
 import functools
 import typing
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -189,6 +190,62 @@ def results_written_to_arguments(x: Any, a: Any, b: Any, rows: Any) -> Any:
     return torch.abs(x, out=a), torch.add(x, 1, out=b.T)
 
 
+class Instances(collections.OrderedDict[str, Any]):
+    """Makes an object of what it holds."""
+
+    def __getitem__(self, key: str) -> Any:
+        kind, arguments = super().__getitem__(key)
+        return kind(**arguments)
+
+    def __missing__(self, key: str) -> Any:
+        return (dict, {"missing": key})
+
+    def __contains__(self, key: Any) -> bool:
+        return key != "never"
+
+
+@calls(lambda: (torch.ones(2), Instances(relu=(torch.nn.ReLU, {"inplace": False}))))
+def methods_of_a_dict_subclass(x: Any, table: Any) -> Any:
+    return table["relu"](x), table["other"], "never" in table, "any" in table, len(table)
+
+
+@calls(lambda: (torch.ones(2), [1, 2, 3, 1]))
+def searches_within_bounds(x: Any, items: Any) -> Any:
+    return x, items.index(1, 1), items.index(3, -3, 4), (1, 2, 1).index(1, 1), tuple(items).count(1)
+
+
+@calls(lambda: (torch.ones(2),))
+def wrapped_with_annotations(x: Any) -> Any:
+    def scaled(y: torch.Tensor, by: int = 3) -> torch.Tensor:
+        """Times by."""
+        return y * by
+
+    @functools.wraps(scaled)
+    def outer(*args: Any) -> Any:
+        return scaled(*args)
+
+    return outer(x), outer.__annotations__, outer.__name__, outer
+
+
+@calls(lambda: (torch.ones(2, 3) - 2,))
+def operator_objects(x: Any) -> Any:
+    return torch.ops.aten.absolute(x), torch.ops.aten.unsqueeze.default(x, 1), torch.ops.aten.add.Tensor(x, x, alpha=2)
+
+
+@calls(lambda: (torch.ones(2),))
+def imports_of_loaded_modules(x: Any) -> Any:
+    import outcome
+    from outcome import ITEMS
+
+    return x + ITEMS, outcome.ITEMS
+
+
+@calls(lambda: (torch.ones(2), torch.zeros(2)))
+def weak_references(x: Any, y: Any) -> Any:
+    reference = weakref.ref(x)
+    return reference() + y, reference() is x, reference() is None
+
+
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_one_graph_does_as_plain(name: str) -> None:
     function, makers = PROGRAMS[name]
@@ -246,3 +303,12 @@ def test_own_attributes_written_in_c_are_left_to_python() -> None:
     x = torch.ones(2)
     assert torch.equal(fusee.compile(write)(x, local), x + 1)
     assert local.kept is x
+
+
+def test_weak_reference_to_a_result() -> None:
+    def both(x: Any) -> Any:
+        y = x * 2
+        return weakref.ref(y), y
+
+    reference, y = fusee.compile(both, fullgraph=True)(torch.ones(2))
+    assert reference() is y

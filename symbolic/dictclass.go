@@ -1,0 +1,66 @@
+package symbolic
+
+// dictMethodOverride is a special method that a program's subclass of a dict type defines anew, bound to the dict; nil where it keeps the
+// one written in C.
+func (in *Interpreter) dictMethodOverride(d *Dict, name string) (Value, error) {
+	if d.class == nil || !userClass(d.class.name) {
+		return nil, nil
+	}
+	found, owner, err := in.classLookup(d.class, name)
+	if err != nil || owner == nil || !userClass(owner.name) {
+		return nil, err
+	}
+	return in.bindDescriptor(found, d, d.class)
+}
+
+// dictItem is dict[key] with the methods of the dict's class.
+func (in *Interpreter) dictItem(d *Dict, key Value) (Value, error) {
+	method, err := in.dictMethodOverride(d, "__getitem__")
+	if err != nil {
+		return nil, err
+	}
+	if method != nil {
+		return in.tailCall(method, Arguments{Positional: []Value{key}})
+	}
+	return d.getItem(in, key)
+}
+
+// setDictItem is dict[key] = value, or del dict[key], with the methods of the dict's class.
+func (in *Interpreter) setDictItem(d *Dict, key, value Value) error {
+	name, arguments := "__setitem__", []Value{key, value}
+	if value == nil {
+		name, arguments = "__delitem__", arguments[:1]
+	}
+	method, err := in.dictMethodOverride(d, name)
+	if err != nil {
+		return err
+	}
+	if method != nil {
+		_, err := in.tailCall(method, Arguments{Positional: arguments})
+		return err
+	}
+	return d.setItem(in, key, value)
+}
+
+// plainDictMethod runs a special method of dict itself, which was reached past the methods of the dict's class.
+func (in *Interpreter) plainDictMethod(d *Dict, method string, arguments []Value) (Value, bool, error) {
+	switch {
+	case method == "__getitem__" && len(arguments) == 1:
+		value, err := d.getItem(in, arguments[0])
+		return value, true, err
+	case method == "__setitem__" && len(arguments) == 2:
+		return none(), true, d.setItem(in, arguments[0], arguments[1])
+	case method == "__delitem__" && len(arguments) == 1:
+		return none(), true, d.setItem(in, arguments[0], nil)
+	case method == "__contains__" && len(arguments) == 1:
+		found, err := d.contains(in, arguments[0])
+		return boolean(found), true, err
+	case method == "__iter__" && len(arguments) == 0:
+		value, err := in.iterateDict(d, d, "keys")
+		return value, true, err
+	case method == "__len__" && len(arguments) == 0:
+		n, err := d.length(in)
+		return integer(int64(n)), true, err
+	}
+	return nil, false, nil
+}

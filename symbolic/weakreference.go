@@ -1,0 +1,35 @@
+package symbolic
+
+// weakReference is a weakref.ref without callback.
+type weakReference struct{ target Value }
+
+func (v *weakReference) typeName() string { return "weakref.ReferenceType" }
+
+// call gives the referent where the capture knows that it lives, as objects do that existed before the call; others may have died.
+func (v *weakReference) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if objectOf(v.target) == nil || len(arguments.Positional)+len(arguments.Keywords) > 0 {
+		return nil, unsupported(reasonOpaqueCall, "a weak reference to %s", v.target.typeName())
+	}
+	return v.target, nil
+}
+
+// constructWeakReference models weakref.ref of objects that anything may refer to weakly.
+func (in *Interpreter) constructWeakReference(arguments Arguments) (Value, bool, error) {
+	argument, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	target, err := in.real(argument)
+	if err != nil {
+		return nil, true, err
+	}
+	switch v := target.(type) {
+	case *Tensor, *Function, *Class:
+		return &weakReference{target}, true, nil
+	case *Instance:
+		if v.fields.hasDict && v.base == nil {
+			return &weakReference{target}, true, nil
+		}
+	}
+	return nil, true, unsupported(reasonOpaqueCall, "weakref.ref of %s", target.typeName())
+}
