@@ -178,7 +178,7 @@ func (p *plan) slot(t *tensor) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	offset, err := p.size(t.meta.Offset)
+	offset, err := p.size(p.compilation.graph.Shapes.Subtract(t.meta.Offset, t.root.meta.Offset))
 	if err != nil {
 		return 0, err
 	}

@@ -214,7 +214,7 @@ func (r *runner) allocate(step bytecode.Tuple) error {
 
 func (r *runner) view(step bytecode.Tuple) error {
 	base := *r.slots[step[2].(int64)]
-	base.Sizes, base.Strides, base.Offset = r.integers(step[3]), r.integers(step[4]), r.integer(step[5])
+	base.Sizes, base.Strides, base.Offset = r.integers(step[3]), r.integers(step[4]), base.Offset+r.integer(step[5])
 	r.slots[step[1].(int64)] = &base
 	return nil
 }

@@ -155,8 +155,16 @@ func (c *inference) make(d DType, sizes, strides []Size) error {
 	if !representable(sizes) {
 		return unknown(c.op.String() + ": negative size, or more elements than memory can hold")
 	}
+	c.keepNatural(sizes)
 	c.outputs = append(c.outputs, OutputInfo{Meta: Meta{DType: d, Sizes: sizes, Strides: strides}, Relation: New()})
 	return nil
+}
+
+// keepNatural guards that sizes which are natural numbers now are none that mean something else, such as −1, at another call.
+func (c *inference) keepNatural(sizes []Size) {
+	for _, size := range sizes {
+		c.shapes.LessEqual(Static(0), size)
+	}
 }
 
 // representable says whether a tensor of these sizes can exist at all.
@@ -178,6 +186,7 @@ func (c *inference) makeContiguous(d DType, sizes []Size) error {
 
 // view adds an output over the first argument's memory.
 func (c *inference) view(sizes, strides []Size, offset Size) error {
+	c.keepNatural(sizes)
 	meta := Meta{DType: c.self().DType, Sizes: sizes, Strides: strides, Offset: offset}
 	c.outputs = append(c.outputs, OutputInfo{Meta: meta, Relation: ViewOf(c.values[0])})
 	return nil

@@ -395,6 +395,14 @@ func inferNarrow(c *inference) error {
 	return c.sliceDim(d, start, e.Add(start, length), Static(1))
 }
 
+// owner follows views and in-place results to the tensor whose memory they show.
+func owner(v Value) Value {
+	for r := relationOf(v); r.Kind != RelationNew && r.Of != nil; r = relationOf(v) {
+		v = r.Of
+	}
+	return v
+}
+
 func inferAsStrided(c *inference) error {
 	sizes, ok := c.sizes("size")
 	strides, stridesOK := c.sizes("stride")
@@ -409,6 +417,8 @@ func inferAsStrided(c *inference) error {
 	offset, given := c.size("storage_offset")
 	if !given {
 		offset = c.self().Offset
+	} else if _, ok := owner(c.values[0]).(*Input); ok {
+		return unknown("as_strided at a place that depends on where the argument begins")
 	}
 	if offset.Hint < 0 || !c.withinStorage(sizes, strides, offset) {
 		return unknown("as_strided may leave the storage")

@@ -39,8 +39,14 @@ static PyObject *allocate_object(int32_t scalar_type, int32_t device_type, int32
     return result;
 }
 
+static int object_integer(PyObject *result, int64_t *value);
+
 static PyObject *view_object(PyObject *base, Py_ssize_t dimensions, const int64_t *sizes, const int64_t *strides,
                              int64_t offset) {
+    int64_t start;
+    if (object_integer(PyObject_CallMethod(base, "storage_offset", NULL), &start))
+        return NULL;
+    offset += start;
     return PyObject_CallFunction(torch.object.as_strided, "ONNL", base, size_tuple(sizes, dimensions),
                                  size_tuple(strides, dimensions), (long long)offset);
 }
@@ -103,7 +109,7 @@ int slot_allocate(Slot *slot, int32_t scalar_type, int32_t device_type, int32_t 
     return 0;
 }
 
-/* A view that the caller gets to see must share its version counter with the base; an inner one need not. */
+/* `offset` counts elements from the base's first one. A view that the caller gets to see must share its version counter with the base; an inner one need not. */
 int slot_view(Slot *slot, Slot *base, Py_ssize_t dimensions, const int64_t *sizes, const int64_t *strides,
               int64_t offset, bool escapes) {
     if (torch.direct && !escapes) {

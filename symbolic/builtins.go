@@ -309,6 +309,9 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 	}
 	switch name {
 	case "builtins.len":
+		if size, found, err := in.tensorLength(argument); found || err != nil {
+			return size, true, err
+		}
 		n, err := in.length(argument)
 		return integer(int64(n)), true, err
 	case "builtins.abs":

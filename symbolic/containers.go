@@ -770,10 +770,7 @@ func (in *Interpreter) length(value Value) (int, error) {
 		if len(v.meta.Sizes) == 0 {
 			return 0, in.raise("TypeError", "len() of a 0-d tensor")
 		}
-		if v.meta.Sizes[0].Expr != nil {
-			return 0, unsupported(reasonLength, "a symbolic size")
-		}
-		return int(v.meta.Sizes[0].Hint), in.used(v)
+		return int(in.shapes().Specialise(v.meta.Sizes[0])), in.used(v)
 	case *Instance:
 		method, err := in.specialMethod(v.class, "__len__", v)
 		if err != nil {

@@ -824,7 +824,10 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	case "element_size":
 		return integer(int64(t.meta.DType.Bytes())), true, nil
 	case "storage_offset":
-		return integer(t.meta.Offset.Hint), true, nil
+		if t.id != 0 || t.view {
+			return nil, true, unsupported(reasonAttribute, "storage_offset of memory that was there before")
+		}
+		return in.fromSize(t.meta.Offset), true, nil
 	case "size", "stride":
 		return in.sizeQuestion(t, name, rest, arguments.Keywords)
 	case "is_floating_point":
@@ -854,6 +857,16 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}
 	return nil, false, nil
+}
+
+// tensorLength is len() of a tensor with dimensions.
+func (in *Interpreter) tensorLength(value Value) (Value, bool, error) {
+	value, err := in.look(value)
+	t, ok := value.(*Tensor)
+	if err != nil || !ok || len(t.meta.Sizes) == 0 {
+		return nil, false, err
+	}
+	return in.fromSize(t.meta.Sizes[0]), true, in.used(t)
 }
 
 func (in *Interpreter) sizeQuestion(t *Tensor, name string, rest []Value, keywords []KeywordArgument) (Value, bool, error) {

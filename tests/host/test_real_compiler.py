@@ -153,3 +153,14 @@ def test_unwritable_cache_warns_once(environment: Use, tmp_path: Path, caught: l
     torch.testing.assert_close(fusee.compile(f)(x, y), f(x, y), rtol=0, atol=0)
     torch.testing.assert_close(fusee.compile(lambda x, y: f(x, y))(x, y), f(x, y), rtol=0, atol=0)
     assert len(caught) == 1, [str(item.message) for item in caught]
+
+
+def test_views_of_an_argument_that_begins_elsewhere() -> None:
+    def views(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x[1:], x[1:] @ x[:-1], x.view(2, 2), x.detach().as_strided((2,), (1,)), x.as_strided((2,), (2,), 1)
+
+    base = torch.arange(32.0)
+    fast = fusee.compile(views)
+    for start in (4, 0, 9):
+        torch.testing.assert_close(fast(base[start : start + 4]), views(base[start : start + 4]), rtol=0, atol=0)
+    assert fusee.stats()["recompiles"] == 0

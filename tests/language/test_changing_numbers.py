@@ -411,7 +411,7 @@ def programs(draw: Callable[[Any], Any]) -> str:
         f"    b = {ints[1]}\n"
         f"    c = {real}\n"
         "    y = x * a + b if a < b else x - c\n"
-        "    return a, b, c, y, x[:a], y.sum() * c\n"
+        "    return a, b, c, y, x[:a], y * c\n"
     )
 
 

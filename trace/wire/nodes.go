@@ -110,6 +110,9 @@ func (r *Nodes) unknown(target string, args []graph.Value, keywords []graph.Keyw
 	if err != nil {
 		return nil, errors.Wrapf(ErrUnsupported, "%s: %v", target, err)
 	}
+	if schema.Name == "as_strided" {
+		return nil, errors.Wrap(ErrUnsupported, "a view at a place that depends on where the argument begins")
+	}
 	if strings.HasPrefix(target, "aten.") && schema.Target() != target {
 		return nil, errors.Newf("%s has the schema of %s", target, schema.Target())
 	}
