@@ -38,8 +38,9 @@ Record = dict[str, Any]
 
 
 def environment(caches: str) -> dict[str, str]:
-    """The environment of a measured process: all compilers keep their caches in one folder."""
-    return dict(os.environ, **{name: str(Path(caches, name.lower())) for name in CACHES})
+    """The environment of a measured process: all compilers keep their caches in one folder, and Python its bytecode."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return inherited | {name: str(Path(caches, name.lower())) for name in CACHES}
 
 
 def run_once(python: str, workload: str, compiler: str, device: str, caches: str) -> Record:
