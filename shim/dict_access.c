@@ -32,13 +32,45 @@ static PyObject **dict_slot(PyObject *object) {
     return (PyObject **)((char *)object + offset);
 }
 
-static PyObject *own_dict(PyObject *object) {
+PyObject **instance_dict_slot(PyObject *object) {
     if (PyType_Check(object))
-        return ((PyTypeObject *)object)->tp_dict;
+        return &((PyTypeObject *)object)->tp_dict;
     if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT)
-        return *_PyObject_ManagedDictPointer(object);
-    PyObject **slot = dict_slot(object);
+        return _PyObject_ManagedDictPointer(object);
+    return dict_slot(object);
+}
+
+static PyObject *own_dict(PyObject *object) {
+    PyObject **slot = instance_dict_slot(object);
     return slot ? *slot : NULL;
+}
+
+static PyDictValues *inline_values(PyObject *object) {
+    return Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT ? *_PyObject_ValuesPointer(object) : NULL;
+}
+
+Py_ssize_t instance_inline_index(PyObject *object, PyObject *name) {
+    PyDictValues *values = inline_values(object);
+    int32_t index = 0;
+    return values && inline_value(Py_TYPE(object), values, name, &index) ? index : -1;
+}
+
+PyObject *instance_inline_value(PyObject *object, Py_ssize_t index) {
+    PyDictValues *values = inline_values(object);
+    return values ? values->values[index] : NULL;
+}
+
+PyObject *dict_item_at(PyObject *dict, Py_ssize_t index) {
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(dict, &position, &key, &value))
+        if (index-- == 0)
+            return value;
+    return NULL;
+}
+
+bool dict_lookup_runs_no_code(PyObject *dict, PyObject *key) {
+    return PyUnicode_CheckExact(key) && DK_IS_UNICODE(((PyDictObject *)dict)->ma_keys);
 }
 
 PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint) {

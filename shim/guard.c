@@ -4,20 +4,6 @@
 
 #include <string.h>
 
-typedef struct Run {
-    GuardProgram *program;
-    PyFunctionObject *function;
-    PyObject *const *bound;
-    Py_ssize_t bound_count;
-    PyObject **values; /* by node; borrowed unless held */
-    PyObject **held; /* new references to drop at the end */
-    Py_ssize_t held_count;
-    Py_ssize_t value_count;
-    bool holds_all; /* Python code may have run: every value on the way is held */
-    PyObject **captures; /* borrowed until the run succeeds */
-    GuardFailure *failure;
-} Run;
-
 typedef struct Found {
     PyObject *value;
     bool is_new; /* the reference */
@@ -25,6 +11,25 @@ typedef struct Found {
 
 static Found borrowed(PyObject *value) {
     return (Found){value, false};
+}
+
+bool attribute_runs_no_code(const GuardNode *node, PyObject *parent) {
+    PyTypeObject *type = Py_TYPE(parent);
+    if (node->plain_on_modules && PyModule_CheckExact(parent))
+        return dict_lookup_runs_no_code(PyModule_GetDict(parent), node->operand);
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_getattro == PyObject_GenericGetAttr &&
+           type->tp_dictoffset == 0;
+}
+
+/* Whether a lookup that is not remembered must be left to a run that may run code. */
+static bool must_not_look_up(const GuardRun *run, const GuardNode *node, PyObject *parent) {
+    if (!run->runs_no_code)
+        return false;
+    if (node->accessor == ACCESS_GLOBAL)
+        return !dict_lookup_runs_no_code(run->function->func_globals, node->operand);
+    if (node->accessor == ACCESS_KEY)
+        return PyDict_Check(parent) && !dict_lookup_runs_no_code(parent, node->operand);
+    return node->accessor == ACCESS_ATTRIBUTE && !attribute_runs_no_code(node, parent);
 }
 
 static PyObject *dict_lookup(PyObject *dict, PyObject *key) {
@@ -60,47 +65,39 @@ static Found access_global(GuardNode *node, const PyFunctionObject *function) {
     return borrowed(value);
 }
 
-static void hold(Run *run, PyObject *value) {
+static void hold(GuardRun *run, PyObject *value) {
     run->held[run->held_count++] = value;
 }
 
 /* Before Python code runs, which may drop the containers that the borrowed values live in. A value that was a new
  * reference is held twice then, for which `held` has room. */
-static void hold_all(Run *run) {
+static void hold_all(GuardRun *run) {
     for (Py_ssize_t i = 0; i < run->value_count && !run->holds_all; i++)
         hold(run, Py_NewRef(run->values[i]));
     run->holds_all = true;
 }
 
-static Found access_attribute(Run *run, GuardNode *node, PyObject *parent) {
+static Found access_attribute(GuardRun *run, GuardNode *node, PyObject *parent) {
     if (node->plain_on_modules && PyModule_CheckExact(parent)) {
         Found found = access_key(node, PyModule_GetDict(parent));
         if (found.value)
             return found;
     }
-    hold_all(run);
+    if (!run->runs_no_code)
+        hold_all(run);
     PyObject *value = PyObject_GetAttr(parent, node->operand);
     if (!value)
         PyErr_Clear();
     return (Found){value, true};
 }
 
-static PyObject *item_at(PyObject *dict, Py_ssize_t index) {
-    Py_ssize_t position = 0;
-    PyObject *key, *value;
-    while (PyDict_Next(dict, &position, &key, &value))
-        if (index-- == 0)
-            return value;
-    return NULL;
-}
-
 static Found access_item_at(GuardNode *node, PyObject *dict) {
-    node->cached = item_at(dict, node->index);
+    node->cached = dict_item_at(dict, node->index);
     node->version = node->cached ? dict_version(dict) : 0;
     return borrowed(node->cached);
 }
 
-static PyObject *sequence_item(PyObject *sequence, Py_ssize_t index) {
+PyObject *sequence_item(PyObject *sequence, Py_ssize_t index) {
     if (!PyTuple_Check(sequence) && !PyList_Check(sequence))
         return NULL;
     return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : NULL;
@@ -126,13 +123,15 @@ static PyObject *viewed_dict(PyObject *view) {
     return is_view ? (PyObject *)((_PyDictViewObject *)view)->dv_dict : NULL;
 }
 
-static PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index) {
+PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index) {
     PyObject *cell = function->func_closure ? sequence_item(function->func_closure, index) : NULL;
     return cell && PyCell_Check(cell) ? PyCell_GET(cell) : NULL;
 }
 
-static Found fetch(Run *run, GuardNode *node) {
+static Found fetch(GuardRun *run, GuardNode *node) {
     PyObject *parent = node->parent >= 0 ? run->values[node->parent] : NULL;
+    if (must_not_look_up(run, node, parent))
+        return borrowed(NULL);
     switch (node->accessor) {
     case ACCESS_ARGUMENT:
         return borrowed(node->index < run->bound_count ? run->bound[node->index] : NULL);
@@ -284,7 +283,7 @@ static bool in_range(const GuardCheck *check, PyObject *value) {
     return !overflow && check->low <= number && number <= check->high;
 }
 
-static bool check_holds(Run *run, GuardCheck *check, PyObject *value) {
+bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
     switch (check->kind) {
     case CHECK_TYPE:
         return (PyObject *)Py_TYPE(value) == check->operand;
@@ -299,7 +298,8 @@ static bool check_holds(Run *run, GuardCheck *check, PyObject *value) {
     case CHECK_MEMBERS:
         return PyAnySet_CheckExact(value) && members_hold(check, value);
     case CHECK_ABSENT:
-        return PyDict_Check(value) && is_absent(check, value);
+        return PyDict_Check(value) && !(run->runs_no_code && !dict_lookup_runs_no_code(value, check->operand)) &&
+               is_absent(check, value);
     case CHECK_NO_FIELD:
         return !instance_field(value, check->operand, &check->hint);
     case CHECK_NO_ATTRIBUTE:
@@ -323,7 +323,7 @@ static bool check_holds(Run *run, GuardCheck *check, PyObject *value) {
     return false;
 }
 
-static void report(Run *run, Py_ssize_t number, PyObject *value) {
+static void report(GuardRun *run, Py_ssize_t number, PyObject *value) {
     if (!run->failure)
         return;
     run->failure->number = number;
@@ -331,7 +331,7 @@ static void report(Run *run, Py_ssize_t number, PyObject *value) {
 }
 
 /* The dict whose version a node remembers; NULL if this time the value comes from elsewhere. */
-static inline PyObject *dict_behind(const Run *run, const GuardNode *node) {
+static inline PyObject *dict_behind(const GuardRun *run, const GuardNode *node) {
     if (node->accessor == ACCESS_GLOBAL)
         return run->function->func_globals;
     PyObject *parent = run->values[node->parent];
@@ -341,7 +341,7 @@ static inline PyObject *dict_behind(const Run *run, const GuardNode *node) {
 }
 
 /* What an unchanged dict gave the last time; NULL if there is no such dict. Most nodes end here. */
-static inline PyObject *remembered(const Run *run, const GuardNode *node) {
+static inline PyObject *remembered(const GuardRun *run, const GuardNode *node) {
     if (!node->version)
         return NULL;
     PyObject *dict = dict_behind(run, node);
@@ -352,7 +352,7 @@ static inline PyObject *remembered(const Run *run, const GuardNode *node) {
     return node->cached;
 }
 
-static bool run_node(Run *run, Py_ssize_t index) {
+bool guard_node_holds(GuardRun *run, Py_ssize_t index) {
     GuardProgram *program = run->program;
     GuardNode *node = &program->nodes[index];
     PyObject *known = remembered(run, node);
@@ -369,7 +369,7 @@ static bool run_node(Run *run, Py_ssize_t index) {
     else if (run->holds_all)
         hold(run, Py_NewRef(value));
     for (Py_ssize_t i = known ? node->settled_checks : node->first_check; i < node->end_check; i++)
-        if (!check_holds(run, &program->checks[i], value)) {
+        if (!guard_check_holds(run, &program->checks[i], value)) {
             report(run, program->checks[i].number, value);
             return false;
         }
@@ -394,12 +394,12 @@ static inline bool tensor_arguments_hold(const GuardProgram *program, PyObject *
 }
 
 /* An explanation goes through every node, so that it finds the first check that fails. */
-static bool run_nodes(Run *run) {
+static bool run_nodes(GuardRun *run) {
     GuardProgram *program = run->program;
     for (Py_ssize_t i = run->failure ? 0 : program->first_node; i < program->node_count; i++) {
         if (run->failure)
             forget(&program->nodes[i]);
-        if (!run_node(run, i)) {
+        if (!guard_node_holds(run, i)) {
             if (i < program->node_count)
                 forget(&program->nodes[i]);
             return false;
@@ -408,11 +408,32 @@ static bool run_nodes(Run *run) {
     return true;
 }
 
-static bool finish(Run *run, bool holds) {
-    for (Py_ssize_t i = 0; holds && i < run->program->captures; i++)
-        Py_INCREF(run->captures[i]);
+static void drop_held(GuardRun *run) {
     for (Py_ssize_t i = 0; i < run->held_count; i++)
         Py_DECREF(run->held[i]);
+    run->held_count = 0;
+}
+
+static bool finish(GuardRun *run, bool holds) {
+    for (Py_ssize_t i = 0; holds && i < run->program->captures; i++)
+        Py_INCREF(run->captures[i]);
+    drop_held(run);
+    return holds;
+}
+
+/* The short form where there is one, else the whole program, which then gets a short form. */
+static bool run_watched(GuardRun *run) {
+    if (run->failure)
+        return run_nodes(run);
+    run->runs_no_code = true;
+    if (run->program->watches && watches_hold(run))
+        return true;
+    run->runs_no_code = false;
+    drop_held(run);
+    run->value_count = run->program->first_node;
+    bool holds = run_nodes(run);
+    if (holds)
+        watches_made(run);
     return holds;
 }
 
@@ -426,13 +447,13 @@ static bool run_general(GuardProgram *program, PyObject *function, PyObject *con
         return false;
     if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 3 * sizeof *space)))
         return false;
-    Run run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,
+    GuardRun run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,
                .bound_count = bound_count, .values = space, .held = space + program->node_count,
                .captures = captures, .failure = failure, .value_count = failure ? 0 : program->first_node};
     for (Py_ssize_t i = 0; i < run.value_count; i++)
         space[i] = bound[program->tensors[i].index];
     Py_INCREF(program);
-    bool holds = finish(&run, run_nodes(&run));
+    bool holds = finish(&run, run_watched(&run));
     Py_DECREF(program);
     if (space != stack)
         PyMem_Free(space);

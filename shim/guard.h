@@ -77,6 +77,8 @@ typedef struct TensorArgument {
     TensorCheck *check; /* belongs to its GuardCheck */
 } TensorArgument;
 
+typedef struct WatchList WatchList;
+
 struct GuardProgram {
     PyObject_HEAD
     GuardNode *nodes;
@@ -85,9 +87,37 @@ struct GuardProgram {
     Py_ssize_t node_count, check_count, captures, tensor_count;
     Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
     bool cleared; /* by the garbage collector; holds for nothing any more */
+    WatchList *watches; /* NULL until the program has held once, or where it can have none */
+    int32_t runs_until_watched; /* full runs that must come before the watches are made again */
+    int32_t patience; /* what `runs_until_watched` starts from; doubles each time that watches were made in vain */
 };
 
+/* The state of one run of a program. */
+typedef struct GuardRun {
+    GuardProgram *program;
+    PyFunctionObject *function;
+    PyObject *const *bound;
+    Py_ssize_t bound_count;
+    PyObject **values; /* by node; borrowed unless held */
+    PyObject **held; /* new references to drop at the end */
+    Py_ssize_t held_count;
+    Py_ssize_t value_count;
+    bool holds_all; /* Python code may have run: every value on the way is held */
+    bool runs_no_code; /* what could run Python code fails instead */
+    PyObject **captures; /* borrowed until the run succeeds */
+    GuardFailure *failure;
+} GuardRun;
+
+PyObject *sequence_item(PyObject *sequence, Py_ssize_t index); /* of a list or tuple; borrowed or NULL */
+PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index); /* borrowed or NULL */
+bool attribute_runs_no_code(const GuardNode *node, PyObject *parent); /* nor does a module's __getattr__ count */
 bool constants_equal(PyObject *expected, PyObject *found);
+bool guard_node_holds(GuardRun *run, Py_ssize_t index);
+bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value);
+
+bool watches_hold(GuardRun *run);
+void watches_made(GuardRun *run);
+void watches_free(GuardProgram *program);
 
 /* ---- guard_number.c: numbers that a guard computes ---- */
 

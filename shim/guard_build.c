@@ -385,6 +385,7 @@ static int program_clear(PyObject *self) {
     program->node_count = program->check_count = program->tensor_count = 0;
     program->first_node = 1; /* so that a run comes to look at `cleared` */
     program->cleared = true;
+    watches_free(program);
     for (Py_ssize_t i = 0; i < nodes; i++)
         Py_CLEAR(program->nodes[i].operand);
     for (Py_ssize_t i = 0; i < checks; i++) {

@@ -195,6 +195,11 @@ static inline uint64_t dict_version(PyObject *dict) {
 }
 PyObject *instance_field(PyObject *object, PyObject *name, int32_t *hint); /* borrowed or NULL, no exception */
 bool instance_is_bare(PyObject *object); /* no attribute, and no dict was ever asked for */
+PyObject **instance_dict_slot(PyObject *object); /* where its dict is or would be kept; NULL if it can have none */
+Py_ssize_t instance_inline_index(PyObject *object, PyObject *name); /* among its inline values, -1 if not there */
+PyObject *instance_inline_value(PyObject *object, Py_ssize_t index); /* borrowed or NULL */
+PyObject *dict_item_at(PyObject *dict, Py_ssize_t index); /* the value of this item in order; borrowed or NULL */
+bool dict_lookup_runs_no_code(PyObject *dict, PyObject *key); /* comparing keys calls no method of the user's */
 PyObject *instance_dict(PyObject *object); /* new reference or NULL, no exception */
 
 /* ---- guard.c and guard_build.c: guard programs ---- */
