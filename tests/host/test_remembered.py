@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -140,6 +143,34 @@ def test_nothing_starts_where_the_cache_may_answer(cache: Path) -> None:
     CONNECTION._anticipated = False
     fusee.compile(lambda x: x + 1)
     assert CONNECTION._child is None
+
+
+DECORATES = """
+import os, signal, sys, fusee
+from fusee.host.connection import CONNECTION
+fusee.compile(lambda x: x + 1)
+print(CONNECTION._child._process.pid, flush=True)
+if sys.argv[1] == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def runs(process: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("end", ["exit", "kill"])
+def test_no_compiler_outlives_a_program_that_only_decorates(cache: Path, end: str) -> None:
+    done = subprocess.run([sys.executable, "-c", DECORATES, end], stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while runs(int(done.stdout)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not runs(int(done.stdout))
 
 
 def test_workers_start_no_compiler_ahead(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
