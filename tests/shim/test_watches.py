@@ -175,6 +175,7 @@ CHANGES: list[Change] = [
     toggle_key(lambda world: world.hooks, 1),
     toggle_key(lambda world: world.table, "gone"),
     toggle_key(vars, "nothing"),
+    lambda world, choice: world.items.__setitem__(0, Part(choice.choice([1, 1, 2]))),
     change_class,
     change_global,
     replace_dict,
@@ -232,6 +233,24 @@ def test_an_object_that_lives_at_the_address_of_a_dead_one() -> None:
         world.inline = None
         world.inline = Part(number)
         assert agree(program, (world, [1])) == (number == 6)
+
+
+def test_an_item_that_is_replaced_while_it_lives_on() -> None:
+    world = World()
+    program = _shim.GuardProgram(guards(world), 3)
+    for number in [1, 1, 2, 1]:
+        former, world.items[0] = world.items[0], Part(number)
+        assert agree(program, (world, [1])) == (number == 1)
+        assert former is not world.items[0]
+
+
+def test_a_number_that_lives_at_the_address_of_a_dead_one() -> None:
+    world = World()
+    program = _shim.GuardProgram(guards(world), 3)
+    for number in ["1000", "1000", "1001", "1000", "1002"] * 50:
+        world.number = None
+        world.number = int(number)
+        assert agree(program, (world, [1])) == (number == "1000")
 
 
 def test_a_key_with_its_own_comparison_is_compared_by_the_whole_program() -> None:
