@@ -313,7 +313,7 @@ func (in *Interpreter) builtinClass(name string) *Class {
 	if known := in.classes[name]; known != nil {
 		return known
 	}
-	class := &Class{name: name, baseNames: []string{name, "object"}}
+	class := &Class{name: name, baseNames: builtinBases(name)}
 	in.classes[name] = class
 	return class
 }
@@ -499,8 +499,12 @@ func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, err
 		}
 	}
 	if v.exception != nil {
-		if value, err := v.exceptionAttribute(in, name); value != nil || err != nil {
-			return value, err
+		if hidden, err := in.ownsExceptionAttribute(v.class, name); err != nil {
+			return nil, err
+		} else if !hidden {
+			if value, err := v.exceptionAttribute(in, name); value != nil || err != nil {
+				return value, err
+			}
 		}
 	}
 	found, _, err := in.classLookup(v.class, name)
@@ -638,8 +642,12 @@ func (in *Interpreter) genericSetAttribute(v *Instance, name string, value Value
 		return unsupported(reasonMutation, "%s.%s", v.typeName(), name)
 	}
 	if v.exception != nil {
-		if done, err := v.setExceptionAttribute(in, name, value); done || err != nil {
+		if hidden, err := in.ownsExceptionAttribute(v.class, name); err != nil {
 			return err
+		} else if !hidden {
+			if done, err := v.setExceptionAttribute(in, name, value); done || err != nil {
+				return err
+			}
 		}
 	}
 	found, _, err := in.classLookup(v.class, name)
@@ -1088,6 +1096,9 @@ func (v *LibraryValue) getAttribute(in *Interpreter, name string) (Value, error)
 func (v *Opaque) getAttribute(in *Interpreter, name string) (Value, error) {
 	if name == "__class__" {
 		return in.classOfOpaque(v)
+	}
+	if immutableObject(v.kind) {
+		return in.builtinAttribute(v, name)
 	}
 	return nil, unsupported(reasonAttribute, "%s.%s", v.kind, name)
 }

@@ -216,7 +216,7 @@ func (in *Interpreter) evaluateCall(b *Builtin, arguments Arguments) (Value, err
 
 // pureFunction tells C functions whose result depends on their arguments alone and that change nothing.
 func pureFunction(name string) bool {
-	for _, prefix := range []string{"math.", "cmath.", "operator.", "_operator.", "str.", "int.", "float.", "complex.", "bytes.", "tuple.", "frozenset.", "range.", "slice.", "bool.", "torch.Size.", "numbers."} {
+	for _, prefix := range []string{"math.", "cmath.", "operator.", "_operator.", "str.", "int.", "float.", "complex.", "bytes.", "tuple.", "frozenset.", "range.", "slice.", "bool.", "torch.Size.", "numbers.", "re.Pattern.", "re.Match."} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -277,6 +277,10 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return in.sortedCall(arguments)
 	case "builtins.min", "builtins.max":
 		return in.extremeCall(name == "builtins.max", arguments)
+	case "sys.exc_info":
+		return in.exceptionInfo(), true, nil
+	case "sys.exception":
+		return orNone(in.handled()), true, nil
 	case "builtins.__build_class__":
 		class, err := in.buildClass(arguments)
 		return class, true, err
@@ -286,7 +290,14 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return in.teeCall(arguments)
 	case "sys.intern":
 		return in.internCall(arguments)
-	case "builtins.id", "builtins.hash":
+	case "builtins.locals":
+		variables, err := in.localVariables()
+		return variables, true, err
+	case "builtins.hash":
+		if value, ok := in.single(arguments); ok {
+			return in.hashCall(value)
+		}
+	case "builtins.id":
 		return nil, true, unsupported(reasonBuiltinCall, "%s", name)
 	}
 	return in.builtinFunctionOfOne(name, arguments)
@@ -321,12 +332,9 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 		value, err := in.getAttribute(argument, "__dict__")
 		return value, true, err
 	case "builtins.repr", "builtins.ascii":
-		real, err := in.real(argument)
-		if err != nil {
-			return nil, true, err
-		}
-		if instance, ok := real.(*Instance); ok && name == "builtins.repr" {
-			return in.textMethod(instance, "__repr__")
+		if name == "builtins.repr" {
+			value, err := in.representAny(argument)
+			return value, true, err
 		}
 	}
 	return nil, false, nil

@@ -215,6 +215,11 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if value, handled, err := in.knownFunction(f, arguments); handled || err != nil {
 		return value, err
 	}
+	if pureLibraryFunction(f) {
+		if value, done, err := in.evaluatePython(f, arguments); done || err != nil {
+			return value, err
+		}
+	}
 	switch f.treat {
 	case "break":
 		return nil, unsupported(reasonDisabled, "%s %s", f.qualname, f.treatReason)
@@ -420,8 +425,8 @@ func (c *Class) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if value, handled, err := in.constructBuiltin(c, arguments); handled || err != nil {
 		return value, err
 	}
-	if c.isSubclassOf("BaseException") {
-		return in.makeException(c, arguments)
+	if c.isSubclassOf("BaseException") && builtinException(c) {
+		return in.newException(c, arguments)
 	}
 	if c.id == 0 && c.made == nil {
 		resolved, err := in.namedClass(c.name)
@@ -508,8 +513,20 @@ func (in *Interpreter) builtinInit(hook *Builtin, made Value, c *Class, argument
 		}
 		return nil
 	}
-	if _, ok := made.(*Tuple); ok {
+	switch made := made.(type) {
+	case *Tuple:
 		return nil
+	case *Class:
+		if hook.name == "type.__init__" {
+			return nil
+		}
+	case *Instance:
+		if made.exception != nil {
+			return in.initException(made, arguments)
+		}
+		if made.base != nil {
+			return in.initBase(made.base, arguments)
+		}
 	}
 	return unsupported(reasonOpaqueCall, "%s", hook.name)
 }
@@ -553,6 +570,9 @@ func (in *Interpreter) builtinNew(hook *Builtin, c *Class, arguments Arguments) 
 		return in.makeClass(c, arguments)
 	case strings.HasSuffix(hook.name, "tuple.__new__"):
 		return in.newTupleSubclass(c, arguments)
+	}
+	if made, done, err := in.newOfBuiltin(hook.name, c, arguments); done || err != nil {
+		return made, err
 	}
 	return nil, unsupported(reasonOpaqueCall, "constructing %s", c.name)
 }

@@ -232,90 +232,14 @@ func (d *Dict) hostPairs(in *Interpreter) ([]hostPair, error) {
 
 // hostValue wraps a value of an existing dict, to be read again under its key, or at its place where all keys are guarded.
 func (d *Dict) hostValue(in *Interpreter, position int, key Value, wire bytecode.Object) (Value, error) {
-	if constant, ok := key.(*Constant); ok {
-		return in.child(wire, d.object.source, "key", constant.Value)
-	}
-	return in.child(wire, d.object.source, "items_at", int64(position))
-}
-
-// hashKey is the key under which equal dict keys meet.
-func (in *Interpreter) hashKey(key Value) (any, error) {
-	key, err := in.real(key)
+	real, err := in.real(key)
 	if err != nil {
 		return nil, err
 	}
-	switch v := key.(type) {
-	case *Constant:
-		if hashed := constantKey(v.Value); hashed != nil {
-			return hashed, nil
-		}
-		return v, nil
-	case *Tuple:
-		hashed := "tuple"
-		for _, item := range v.items {
-			part, err := in.hashKey(item)
-			if err != nil {
-				return nil, err
-			}
-			hashed += " (" + hashText(part) + ")"
-		}
-		return hashed, nil
-	case *LibraryValue:
-		return v.kind + " " + v.text, nil
-	case *Class:
-		if v.made != nil {
-			return v, nil
-		}
-		if v.id != 0 {
-			return fmt.Sprintf("class %d", v.id), nil
-		}
-		return "class " + v.name, nil
-	case *Tensor, *Function, *PythonModule:
-		return v, nil
-	case *Builtin:
-		if v.self == nil {
-			return "builtin " + v.name, nil
-		}
-	case *Instance:
-		return in.hashInstance(v)
-	case *List, *Dict, *Set, *Deque:
-		return nil, in.raise("TypeError", "unhashable type: '"+key.typeName()+"'")
+	if argument, ok := loneKey(real); ok {
+		return in.child(wire, d.object.source, "key", argument)
 	}
-	return nil, unsupported(reasonHash, "%s", key.typeName())
-}
-
-// hashText writes a part of a tuple's key: objects that are compared by identity as their addresses.
-func hashText(part any) string {
-	if value, ok := part.(Value); ok {
-		return fmt.Sprintf("%T %p", value, value)
-	}
-	return fmt.Sprintf("%T %v", part, part)
-}
-
-// hashInstance hashes by identity where the class keeps object's own methods, and by base value for subclasses of builtins.
-func (in *Interpreter) hashInstance(v *Instance) (any, error) {
-	if v.class.isSubclassOf("enum.Enum") && v.object != nil && v.base == nil {
-		return fmt.Sprintf("object %d", v.object.id), nil
-	}
-	for _, name := range []string{"__hash__", "__eq__"} {
-		found, owner, err := in.classLookup(v.class, name)
-		if err != nil {
-			return nil, err
-		}
-		if name == "__hash__" && isNone(found) {
-			return nil, in.raise("TypeError", "unhashable type: '"+shortName(v.class.name)+"'")
-		}
-		if name == "__hash__" && owner != nil && !userClass(owner.name) && v.base == nil {
-			continue // a library's own hash goes with its __eq__
-		}
-		if owner == nil || owner.name != "object" && owner.name != "torch.nn.modules.module.Module" && owner.name != "BaseException" {
-			if v.base != nil && owner != nil && !userClass(owner.name) {
-				return in.hashKey(v.base)
-			}
-			return nil, unsupported(reasonHash, "%s", v.class.name)
-		}
-	}
-	return v, nil
+	return in.child(wire, d.object.source, "items_at", int64(position))
 }
 
 // lookup finds a key; nil when the dict lacks it.
@@ -338,26 +262,69 @@ func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	custom, isCustom := hashed.(*customHash)
+	if isCustom || d.custom {
+		return d.findEqual(in, key, custom)
+	}
 	if entry := d.index[hashed]; entry != nil {
 		return entry, nil
 	}
 	if d.loaded {
 		return nil, in.guardApart(key, d.keys())
 	}
-	constant, ok := key.(*Constant)
-	if lazy, isLazy := key.(*Lazy); isLazy {
-		constant, ok = lazy.value.(*Constant)
-		if number, isNumber := lazy.value.(*Number); isNumber {
-			constant, ok = in.specialise(number), true
+	real, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	if wire, ok := loneKey(real); ok {
+		return d.findHost(in, real, wire, hashed)
+	}
+	if madeInCapture(real) {
+		return nil, nil // an object that hashes by identity and is new is no key of an older dict
+	}
+	if err := d.load(in); err != nil {
+		return nil, err
+	}
+	return d.find(in, key)
+}
+
+// loneKey writes a key that a guard can read by itself: a constant, or a class, which hashes by identity.
+func loneKey(key Value) (bytecode.Object, bool) {
+	switch v := key.(type) {
+	case *Constant:
+		return v.Value, true
+	case *Class:
+		if v.id != 0 {
+			return objectWire(v.id), true
 		}
 	}
-	if !ok {
-		if err := d.load(in); err != nil {
-			return nil, err
-		}
-		return d.find(in, key)
+	return nil, false
+}
+
+// madeInCapture tells objects that hash by identity and did not exist before.
+func madeInCapture(key Value) bool {
+	switch v := key.(type) {
+	case *Class:
+		return v.made != nil
+	case *Instance:
+		return v.object == nil && v.base == nil
+	case *Function:
+		return v.object == nil
 	}
-	return d.findHost(in, constant, hashed)
+	return false
+}
+
+// findEqual finds a key by hash and comparison.
+func (d *Dict) findEqual(in *Interpreter, key Value, custom *customHash) (*dictEntry, error) {
+	entries, err := d.live(in)
+	if err != nil {
+		return nil, err
+	}
+	position, err := in.findEqual(entryKeys(entries), key, custom)
+	if err != nil || position < 0 {
+		return nil, err
+	}
+	return entries[position], nil
 }
 
 // keys lists every key that was ever seen, deleted ones among them.
@@ -370,10 +337,10 @@ func (d *Dict) keys() []Value {
 }
 
 // findHost reads one key of an existing dict without depending on the others.
-func (d *Dict) findHost(in *Interpreter, key *Constant, hashed any) (*dictEntry, error) {
+func (d *Dict) findHost(in *Interpreter, key Value, wire bytecode.Object, hashed any) (*dictEntry, error) {
 	var reference trace.Reference
 	if d.globals {
-		found, err := in.session.DictGet(d.object.id, key.Value)
+		found, err := in.session.DictGet(d.object.id, dictKeyWire(wire))
 		if err != nil {
 			return nil, err
 		}
@@ -398,15 +365,23 @@ func (d *Dict) findHost(in *Interpreter, key *Constant, hashed any) (*dictEntry,
 	}
 	if reference == nil {
 		if source := d.ownSource(in); source != nil {
-			source.Require(in.reason(), "absent", key.Value)
+			source.Require(in.reason(), "absent", wire)
 		}
 		return nil, nil
 	}
 	entry := &dictEntry{key: key, fromHost: true}
-	entry.value = &Lazy{reference: reference, source: d.ownSource(in).Child("key", key.Value)}
+	entry.value = &Lazy{reference: reference, source: d.ownSource(in).Child("key", wire)}
 	d.index[hashed] = entry
 	d.entries = append(d.entries, entry)
 	return entry, nil
+}
+
+// dictKeyWire is a key as the question dict_get takes it.
+func dictKeyWire(wire bytecode.Object) bytecode.Object {
+	if object, ok := wire.(bytecode.Tuple); ok && len(object) == 2 && object[0] == "object" {
+		return object[1]
+	}
+	return wire
 }
 
 func (d *Dict) getItem(in *Interpreter, key Value) (Value, error) {
@@ -489,7 +464,12 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 		return err
 	}
 	entry := d.index[hashed]
-	if entry == nil && !d.loaded {
+	custom, isCustom := hashed.(*customHash)
+	if isCustom || d.custom {
+		if entry, err = d.findEqual(in, key, custom); err != nil {
+			return err
+		}
+	} else if entry == nil && !d.loaded {
 		// Whether the key exists decides its place in the order only, which the live dict knows.
 		if value == nil {
 			if entry, err = d.find(in, key); err != nil {
@@ -514,6 +494,7 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 		entry = &dictEntry{key: key}
 		d.entries = append(d.entries, entry)
 		d.index[hashed] = entry
+		d.custom = d.custom || isCustom
 	}
 	entry.value, entry.fromHost, entry.deleted = value, false, value == nil
 	in.dictEffect(d, entry)
@@ -584,15 +565,12 @@ func (in *Interpreter) newSet(items []Value, frozen bool) (Value, error) {
 }
 
 func (in *Interpreter) setAdd(s *Set, item Value) error {
-	hashed, err := in.hashKey(item)
-	if err != nil {
+	position, hashed, err := s.find(in, item)
+	if err != nil || position >= 0 {
 		return err
 	}
-	if _, known := s.index[hashed]; known {
-		return nil
-	}
-	if err := in.guardApart(item, s.items); err != nil {
-		return err
+	if _, isCustom := hashed.(*customHash); isCustom {
+		s.custom = true
 	}
 	in.recordSetChange(s, item, false)
 	s.index[hashed] = len(s.items)
@@ -601,15 +579,25 @@ func (in *Interpreter) setAdd(s *Set, item Value) error {
 }
 
 func (s *Set) contains(in *Interpreter, item Value) (bool, error) {
+	position, _, err := s.find(in, item)
+	return position >= 0, err
+}
+
+// find is the position of an item, -1 where the set lacks it, and the key that it goes by.
+func (s *Set) find(in *Interpreter, item Value) (int, any, error) {
 	hashed, err := in.hashKey(item)
 	if err != nil {
-		return false, err
+		return 0, nil, err
 	}
-	_, found := s.index[hashed]
-	if !found {
-		err = in.guardApart(item, s.items)
+	custom, isCustom := hashed.(*customHash)
+	if isCustom || s.custom {
+		position, err := in.findEqual(s.items, item, custom)
+		return position, hashed, err
 	}
-	return found, err
+	if position, found := s.index[hashed]; found {
+		return position, hashed, nil
+	}
+	return -1, hashed, in.guardApart(item, s.items)
 }
 
 // guardApart guards that an object which a set or dict compares by identity stays a different one from its items.

@@ -12,7 +12,10 @@ type exceptionState struct {
 	arguments       []Value
 	cause, context  Value // nil is None
 	suppressContext bool
-	raisedAt        int // the step that raised it; 0 when it was only made
+	raisedAt        int   // the step that raised it; 0 when it was only made
+	traceback       Value // nil is None
+	members         map[string]Value
+	written         []string // members that the program set, in order of first setting
 }
 
 // raise makes and raises a builtin exception with one message.
@@ -21,15 +24,16 @@ func (in *Interpreter) raise(class, message string) error {
 }
 
 func (in *Interpreter) raiseWith(class *Class, arguments ...Value) error {
-	exception := &Instance{class: class, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments}}
+	exception, err := in.newException(class, Arguments{Positional: arguments})
+	if err != nil {
+		return err
+	}
 	return in.raiseInstance(exception)
 }
 
 // raiseInstance raises an exception object, chaining it to the one being handled.
 func (in *Interpreter) raiseInstance(exception *Instance) error {
-	if current := in.handled(); current != nil && current != Value(exception) && exception.exception.context == nil {
-		exception.exception.context = current
-	}
+	in.chain(exception, in.handled())
 	step := 0
 	if in.frame != nil {
 		step = in.frame.step
@@ -37,7 +41,28 @@ func (in *Interpreter) raiseInstance(exception *Instance) error {
 	if exception.exception.raisedAt == 0 {
 		exception.exception.raisedAt = step
 	}
+	if exception.exception.traceback == nil {
+		exception.exception.traceback = in.traceback(exception)
+	}
 	return &Raised{exception, step}
+}
+
+// chain makes the exception that is being handled the context of one that is raised; a cycle that this would close is cut, as
+// _PyErr_SetObject does.
+func (in *Interpreter) chain(exception *Instance, current Value) {
+	if current == nil || current == Value(exception) {
+		return
+	}
+	seen := map[Value]bool{}
+	for at, _ := current.(*Instance); at != nil && at.exception != nil && !seen[at]; {
+		seen[at] = true
+		if at.exception.context == Value(exception) {
+			at.exception.context = nil
+			break
+		}
+		at, _ = at.exception.context.(*Instance)
+	}
+	exception.exception.context = current
 }
 
 // handled is the exception that sys.exc_info would show, nil for none.
@@ -149,93 +174,11 @@ func (in *Interpreter) copyDescribedDict(d *trace.Description) (Value, error) {
 	return dict, nil
 }
 
-// makeException constructs an exception; a Python __init__ runs inline.
-func (in *Interpreter) makeException(c *Class, arguments Arguments) (Value, error) {
-	exception := &Instance{class: c, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments.Positional}}
-	hook, _, err := in.classLookup(c, "__init__")
-	if err != nil {
-		return nil, err
-	}
-	if hook, err = in.real(hook); err != nil {
-		return nil, err
-	}
-	if function, ok := hook.(*Function); ok {
-		if in.tail != nil {
-			in.tail = &adapter{instead: exception}
-		}
-		_, err := in.tailCall(function, Arguments{append([]Value{exception}, arguments.Positional...), arguments.Keywords})
-		return exception, err
-	}
-	if len(arguments.Keywords) > 0 {
-		return nil, unsupported(reasonOpaqueCall, "%s with keywords", c.name)
-	}
-	return exception, nil
-}
-
-// exceptionAttribute reads the attributes that every exception has; nil when it is none of them.
-func (v *Instance) exceptionAttribute(in *Interpreter, name string) (Value, error) {
-	state := v.exception
-	switch name {
-	case "args":
-		return &Tuple{items: append([]Value(nil), state.arguments...)}, nil
-	case "__cause__":
-		return orNone(state.cause), nil
-	case "__context__":
-		return orNone(state.context), nil
-	case "__suppress_context__":
-		return boolean(state.suppressContext), nil
-	case "__traceback__":
-		return nil, unsupported(reasonAttribute, "traceback")
-	case "value":
-		if v.class.isSubclassOf("StopIteration") {
-			if len(state.arguments) > 0 {
-				return state.arguments[0], nil
-			}
-			return none(), nil
-		}
-	case "with_traceback", "__reduce__", "__setstate__":
-		return nil, unsupported(reasonAttribute, "exception.%s", name)
-	case "add_note":
-		return &Builtin{name: "BaseException.add_note", self: v}, nil
-	}
-	return nil, nil
-}
-
 func orNone(value Value) Value {
 	if value == nil {
 		return none()
 	}
 	return value
-}
-
-func (v *Instance) setExceptionAttribute(in *Interpreter, name string, value Value) (bool, error) {
-	switch name {
-	case "__cause__", "__context__", "__suppress_context__", "args":
-		if value == nil {
-			return true, unsupported(reasonMutation, "exception.%s", name)
-		}
-	case "__traceback__", "__notes__":
-		return true, unsupported(reasonMutation, "exception.%s", name)
-	default:
-		return false, nil
-	}
-	in.activity++
-	state := v.exception
-	switch name {
-	case "__cause__":
-		state.cause, state.suppressContext = value, true
-	case "__context__":
-		state.context = value
-	case "__suppress_context__":
-		truth, err := in.truth(value)
-		state.suppressContext = truth
-		return true, err
-	case "args":
-		items, err := in.listOf(value)
-		state.arguments = items
-		return true, err
-	}
-	return true, nil
 }
 
 func (in *Interpreter) raiseVarargs(f *Frame, count int) error {
@@ -264,15 +207,32 @@ func (in *Interpreter) raiseVarargs(f *Frame, count int) error {
 		}
 		exception.exception.suppressContext = true
 		if !isNone(cause) {
-			linked, err := in.exceptionOf(cause)
+			linked, err := in.causeOf(cause)
 			if err != nil {
 				return err
 			}
 			exception.exception.cause = linked
+		} else {
+			exception.exception.cause = nil
 		}
 	}
 	in.activity++
 	return in.raiseInstance(exception)
+}
+
+// causeOf is what stands behind from: an exception, or a class of one, which it instantiates.
+func (in *Interpreter) causeOf(cause Value) (Value, error) {
+	if class, ok := cause.(*Class); ok && class.isSubclassOf("BaseException") {
+		made, err := in.call(class, Arguments{})
+		if err != nil {
+			return nil, err
+		}
+		cause = made
+	}
+	if instance, ok := cause.(*Instance); ok && instance.class.isSubclassOf("BaseException") {
+		return cause, nil
+	}
+	return nil, in.raise("TypeError", "exception causes must derive from BaseException")
 }
 
 // exceptionOf accepts an exception or an exception class, which it instantiates.
@@ -285,12 +245,25 @@ func (in *Interpreter) exceptionOf(value Value) (*Instance, error) {
 		if value, err = in.call(class, Arguments{}); err != nil {
 			return nil, err
 		}
+		if made, ok := value.(*Instance); !ok || !made.class.isSubclassOf("BaseException") {
+			shown, err := in.representClass(class)
+			if err != nil {
+				return nil, err
+			}
+			got, err := in.classOf(value)
+			if err != nil {
+				return nil, err
+			}
+			return nil, in.raise("TypeError", "calling "+shown+" should have returned an instance of BaseException, not <class '"+got.name+"'>")
+		}
 	}
 	if exception, ok := value.(*Instance); ok {
 		if exception.exception != nil {
 			return exception, nil
 		}
-		return nil, unsupported(reasonException, "%s", exception.class.name)
+		if exception.class.isSubclassOf("BaseException") {
+			return nil, unsupported(reasonException, "%s", exception.class.name)
+		}
 	}
 	if _, ok := value.(*Opaque); ok {
 		return nil, unsupported(reasonException, "%s", value.typeName())
@@ -404,7 +377,7 @@ func (in *Interpreter) withExceptStart(f *Frame) error {
 	}
 	exit := f.peek(4)
 	in.tail = &adapter{}
-	result, err := in.tailCall(exit, Arguments{Positional: []Value{exception.class, exception, in.traceback(exception)}})
+	result, err := in.tailCall(exit, Arguments{Positional: []Value{exception.class, exception, orNone(exception.exception.traceback)}})
 	return in.pushResult(f)(result, err)
 }
 
@@ -416,3 +389,12 @@ func (in *Interpreter) traceback(exception *Instance) Value {
 type tracebackValue struct{ exception *Instance }
 
 func (v *tracebackValue) typeName() string { return "traceback" }
+
+// exceptionInfo is sys.exc_info().
+func (in *Interpreter) exceptionInfo() Value {
+	exception, ok := in.handled().(*Instance)
+	if !ok {
+		return &Tuple{items: []Value{none(), none(), none()}}
+	}
+	return &Tuple{items: []Value{exception.class, exception, orNone(exception.exception.traceback)}}
+}

@@ -191,6 +191,10 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 		err = in.popExcept(f)
 	case bytecode.CheckExcMatch:
 		err = in.checkExceptionMatch(f)
+	case bytecode.CheckEgMatch:
+		err = in.checkGroupMatch(f)
+	case bytecode.PrepReraiseStar:
+		err = in.prepareReraise(f)
 	case bytecode.BeforeWith:
 		err = in.beforeWith(f)
 	case bytecode.WithExceptStart:
@@ -204,7 +208,7 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	case bytecode.MatchClass:
 		err = in.matchClass(f, i.Arg)
 
-	case bytecode.ImportStar, bytecode.SetupAnnotations, bytecode.PrintExpr, bytecode.CheckEgMatch, bytecode.PrepReraiseStar,
+	case bytecode.ImportStar, bytecode.SetupAnnotations, bytecode.PrintExpr,
 		bytecode.GetAwaitable, bytecode.GetAiter, bytecode.GetAnext, bytecode.BeforeAsyncWith, bytecode.EndAsyncFor, bytecode.AsyncGenWrap:
 		err = unsupported(reasonInstruction, "%s", i.Opcode)
 	default:

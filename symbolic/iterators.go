@@ -332,6 +332,11 @@ func (in *Interpreter) iterableItems(value Value) ([]Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	return in.remaining(walker)
+}
+
+// remaining takes all items that an iterator still gives.
+func (in *Interpreter) remaining(walker Value) ([]Value, error) {
 	items := []Value{}
 	for {
 		item, err := in.advance(walker)
@@ -417,7 +422,8 @@ func (g *Generator) resume(in *Interpreter, sent Value, thrown *Raised) (Value, 
 		if isRaised(err, "StopIteration") {
 			stop := err.(*Raised)
 			failure := in.raise("RuntimeError", "generator raised StopIteration").(*Raised)
-			failure.Exception.exception.cause = stop.Exception
+			failure.Exception.exception.cause, failure.Exception.exception.context = stop.Exception, stop.Exception
+			failure.Exception.exception.suppressContext = true
 			return nil, failure
 		}
 		return nil, err
@@ -429,12 +435,26 @@ func (g *Generator) resume(in *Interpreter, sent Value, thrown *Raised) (Value, 
 	return nil, nil
 }
 
+// thrown is an exception on its way into a generator: only what the generator handles becomes its context.
+func (in *Interpreter) thrown(exception *Instance) *Raised {
+	if exception.exception.raisedAt == 0 {
+		exception.exception.raisedAt = in.frame.step
+	}
+	if exception.exception.traceback == nil {
+		exception.exception.traceback = in.traceback(exception)
+	}
+	return &Raised{exception, in.frame.step}
+}
+
 // throwInto raises an exception at the yield where the generator waits.
 func (g *Generator) throwInto(in *Interpreter, thrown *Raised) error {
 	if !g.started {
 		return thrown
 	}
 	g.frame.pop()
+	if n := len(g.frame.handling); n > 0 {
+		in.chain(thrown.Exception, g.frame.handling[n-1])
+	}
 	return in.handle(g.frame, thrown)
 }
 
@@ -467,7 +487,7 @@ func (g *Generator) callMethod(in *Interpreter, name string, arguments Arguments
 		if err != nil {
 			return nil, err
 		}
-		raised := in.raiseInstance(exception).(*Raised)
+		raised := in.thrown(exception)
 		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, nil, raised) })
 	case "close":
 		return none(), g.close(in)
@@ -504,7 +524,11 @@ func (g *Generator) close(in *Interpreter) error {
 		g.finished = true
 		return nil
 	}
-	raised := in.raiseWith(in.builtinClass("GeneratorExit")).(*Raised)
+	exit, err := in.newException(in.builtinClass("GeneratorExit"), Arguments{})
+	if err != nil {
+		return err
+	}
+	raised := in.thrown(exit)
 	value, err := g.resume(in, nil, raised)
 	switch {
 	case isRaised(err, "GeneratorExit"), isRaised(err, "StopIteration"):

@@ -343,8 +343,8 @@ func (in *Interpreter) constantMethod(c *Constant, method string, arguments Argu
 func (in *Interpreter) objectMethod(v *Instance, name string, arguments Arguments) (Value, bool, error) {
 	values := arguments.Positional
 	switch name {
-	case "object.__init__", "BaseException.__init__", "Exception.__init__":
-		return none(), true, in.objectInit(v, values)
+	case "object.__init__":
+		return none(), true, nil
 	case "object.__setattr__", "BaseException.__setattr__", "object.__delattr__", "BaseException.__delattr__":
 		return in.rawSetAttribute(v, values)
 	case "object.__getattribute__", "BaseException.__getattribute__":
@@ -363,26 +363,16 @@ func (in *Interpreter) objectMethod(v *Instance, name string, arguments Argument
 		return boolean(name == "object.__eq__"), true, nil
 	case "object.__str__":
 		return in.textMethod(v, "__repr__")
-	case "BaseException.__str__":
-		return in.exceptionText(v)
 	case "object.__init_subclass__":
 		return none(), true, nil
 	}
-	if v.class.isSubclassOf("BaseException") && shortName(name) == "__init__" && len(arguments.Keywords) == 0 {
-		return none(), true, in.objectInit(v, values)
+	if v.class.isSubclassOf("BaseException") {
+		if v.exception == nil {
+			return nil, true, unsupported(reasonMutation, "an existing exception")
+		}
+		return in.exceptionMethod(v, shortName(name), arguments)
 	}
-	return nil, false, nil
-}
-
-func (in *Interpreter) objectInit(v *Instance, values []Value) error {
-	if v.exception == nil && v.class.isSubclassOf("BaseException") {
-		return unsupported(reasonMutation, "the arguments of an existing exception")
-	}
-	if v.exception != nil {
-		in.activity++
-		v.exception.arguments = append([]Value{}, values...)
-	}
-	return nil
+	return in.baseMethod(v, name, arguments)
 }
 
 func (in *Interpreter) rawSetAttribute(v *Instance, values []Value) (Value, bool, error) {
@@ -400,38 +390,6 @@ func (in *Interpreter) rawSetAttribute(v *Instance, values []Value) (Value, bool
 	}
 	in.tail = nil
 	return none(), true, in.genericSetAttribute(v, attribute, value)
-}
-
-// textMethod runs a Python __repr__ or __str__; object's own shows an address, which only Python knows.
-func (in *Interpreter) textMethod(v *Instance, name string) (Value, bool, error) {
-	method, err := in.specialMethod(v.class, name, v)
-	if err != nil {
-		return nil, true, err
-	}
-	if bound, ok := method.(*Method); ok {
-		value, err := in.call(bound, Arguments{})
-		return value, true, err
-	}
-	if v.exception != nil && name == "__str__" {
-		return in.exceptionText(v)
-	}
-	return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
-}
-
-// exceptionText is BaseException.__str__.
-func (in *Interpreter) exceptionText(v *Instance) (Value, bool, error) {
-	if v.exception == nil || v.class.isSubclassOf("KeyError") || v.class.isSubclassOf("OSError") {
-		return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
-	}
-	switch len(v.exception.arguments) {
-	case 0:
-		return text(""), true, nil
-	case 1:
-		value, err := in.stringify(v.exception.arguments[0])
-		return value, true, err
-	}
-	value, err := in.stringify(&Tuple{items: v.exception.arguments})
-	return value, true, err
 }
 
 func (in *Interpreter) fieldsMethod(v *fieldsDict, method string, arguments Arguments) (Value, bool, error) {
@@ -468,12 +426,14 @@ func (in *Interpreter) stringify(value Value) (Value, error) {
 			return text(fmt.Sprint(s)), nil
 		}
 	case *Instance:
-		if v.base == nil {
+		if v.base == nil || v.object == nil {
 			result, _, err := in.textMethod(v, "__str__")
 			return result, err
 		}
 	case *Tensor:
 		return nil, unsupported(reasonFormatting, "a tensor")
+	case *Class, *List, *Tuple, *Dict, *Set, *dictView:
+		return in.represent(value)
 	}
 	return in.evaluated("builtins.str", value)
 }
@@ -508,11 +468,7 @@ func (in *Interpreter) formatValue(f *Frame, flags int) error {
 	case 1:
 		value, err = in.stringify(value)
 	case 2:
-		if instance, ok := value.(*Instance); ok && instance.base == nil {
-			value, _, err = in.textMethod(instance, "__repr__")
-		} else {
-			value, err = in.evaluated("builtins.repr", value)
-		}
+		value, err = in.representAny(value)
 	case 3:
 		value, err = in.evaluated("builtins.ascii", value)
 	}

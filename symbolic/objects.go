@@ -253,7 +253,7 @@ func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Sourc
 		source.Require(in.reason(), "equals", objectWire(d.ID))
 	case fixedKind(d.Kind):
 		source.Require(in.reason(), "is", objectWire(d.ID))
-	case d.Kind == "object" && in.isEnumMember(d):
+	case d.Kind == "object" && (in.isEnumMember(d) || in.isImmutable(d)):
 		source.Require(in.reason(), "is", objectWire(d.ID))
 	case d.Kind == "opaque" && d.TypeID == 0:
 		source.Require(in.reason(), "is", objectWire(d.ID))
@@ -263,6 +263,11 @@ func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Sourc
 		return errors.Newf("object %d of kind %s has no type", d.ID, d.Kind)
 	}
 	return nil
+}
+
+func (in *Interpreter) isImmutable(d *trace.Description) bool {
+	class, err := in.classByID(d.TypeID)
+	return err == nil && immutableObject(class.name)
 }
 
 func (in *Interpreter) isEnumMember(d *trace.Description) bool {

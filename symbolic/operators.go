@@ -406,8 +406,11 @@ func (in *Interpreter) compareMethod(class *Class, method string, self, other Va
 // compareBuiltinBase compares instances of subclasses of builtin types (an IntEnum, a str subclass) by their base values.
 func (in *Interpreter) compareBuiltinBase(builtin *Builtin, method string, self, other Value) (Value, bool, error) {
 	a, b := baseValue(self), baseValue(other)
-	if a == nil || b == nil {
+	if a == nil {
 		return nil, false, unsupported(reasonComparison, "%s", builtin.name)
+	}
+	if b == nil || !comparableKinds(a, b) {
+		return nil, false, nil // NotImplemented
 	}
 	for _, row := range comparisons {
 		if row.method == method {
@@ -416,6 +419,14 @@ func (in *Interpreter) compareBuiltinBase(builtin *Builtin, method string, self,
 		}
 	}
 	return nil, false, unsupported(reasonComparison, "%s", builtin.name)
+}
+
+// comparableKinds tells values that a builtin type's own comparison accepts: it answers NotImplemented for others.
+func comparableKinds(a, b Value) bool {
+	first, second := a.typeName(), b.typeName()
+	numeric := map[string]bool{"bool": true, "int": true, "float": true, "complex": true}
+	setLike := map[string]bool{"set": true, "frozenset": true}
+	return first == second || numeric[first] && numeric[second] || setLike[first] && setLike[second]
 }
 
 // baseValue is the builtin value of a constant or of an instance of a subclass of a builtin; nil otherwise.
@@ -427,6 +438,8 @@ func baseValue(value Value) Value {
 		return v.base
 	case *Tuple:
 		return &Tuple{items: v.items}
+	case *List, *Dict, *Set, *Deque:
+		return v
 	}
 	return nil
 }
@@ -852,6 +865,9 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 	case *Opaque:
 		if v.kind == "types.GenericAlias" || v.kind == "types.UnionType" {
 			in.pin(v.object)
+			return int64(v.object.id), true
+		}
+		if immutableObject(v.kind) {
 			return int64(v.object.id), true
 		}
 	case *Builtin:

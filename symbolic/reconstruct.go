@@ -250,6 +250,8 @@ func partsOf(value Value) []Value {
 		return v.items
 	case *Tuple:
 		return v.items
+	case *Set:
+		return v.items
 	case *Dict:
 		var parts []Value
 		for _, entry := range v.entries {
@@ -260,6 +262,9 @@ func partsOf(value Value) []Value {
 		var parts []Value
 		for _, name := range v.fields.order {
 			parts = append(parts, v.fields.values[name])
+		}
+		if v.base != nil {
+			parts = append(parts, v.base)
 		}
 		return parts
 	case *Deque:
@@ -518,6 +523,8 @@ func (cg *generator) buildInstance(v *Instance) error {
 	switch {
 	case v.exception != nil && v.exception.raisedAt != 0:
 		return &cannotRebuild{v.exception.raisedAt, "a raised exception"}
+	case v.base != nil:
+		err = cg.helper("new_subclass", v.class, v.base)
 	case v.exception != nil:
 		err = cg.helper("make_exception", v.class, &Tuple{items: v.exception.arguments}, orNone(v.exception.cause), boolean(v.exception.suppressContext))
 	default:
@@ -527,6 +534,13 @@ func (cg *generator) buildInstance(v *Instance) error {
 		return err
 	}
 	cg.keepBuilt(v)
+	if v.exception != nil {
+		for _, name := range v.exception.written {
+			if err := cg.callHelper("set_field", v, text(name), v.exception.members[name]); err != nil {
+				return err
+			}
+		}
+	}
 	for _, name := range v.fields.order {
 		value := v.fields.values[name]
 		if value == nil || !v.fields.written[name] {

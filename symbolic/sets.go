@@ -152,7 +152,7 @@ func (in *Interpreter) setOf(value Value) (*Set, error) {
 
 // copySet is a set with the same items, whose table is laid out in a way that only Python knows.
 func (s *Set) copySet(frozen bool) *Set {
-	copied := &Set{items: append([]Value{}, s.items...), index: map[any]int{}, frozen: frozen, mixed: true}
+	copied := &Set{items: append([]Value{}, s.items...), index: map[any]int{}, frozen: frozen, mixed: true, custom: s.custom}
 	for key, at := range s.index {
 		copied.index[key] = at
 	}
@@ -380,17 +380,17 @@ func (in *Interpreter) setRemove(s *Set, item Value, strict bool) (Value, bool, 
 
 // removeItem takes a member out of a set.
 func (in *Interpreter) removeItem(s *Set, item Value) error {
-	hashed, err := in.hashKey(item)
-	if err != nil {
+	position, _, err := s.find(in, item)
+	if err != nil || position < 0 {
 		return err
 	}
 	in.recordSetChange(s, item, true)
-	position := s.index[hashed]
 	s.mixed = true
 	s.items = append(append([]Value{}, s.items[:position]...), s.items[position+1:]...)
-	delete(s.index, hashed)
 	for key, at := range s.index {
-		if at > position {
+		if at == position {
+			delete(s.index, key)
+		} else if at > position {
 			s.index[key] = at - 1
 		}
 	}

@@ -133,6 +133,7 @@ type Dict struct {
 	factory Value
 	globals bool      // a module's globals: keys are asked for one by one
 	unknown []*Number // keys of stores whose place in the dict only the live dict knows
+	custom  bool      // a key has a __hash__ or __eq__ of its own
 }
 
 type dictEntry struct {
@@ -148,6 +149,7 @@ type Set struct {
 	frozen bool
 	mixed  bool // the order of iteration is not that of a table into which the items came in their order
 	object *existing
+	custom bool // an item has a __hash__ or __eq__ of its own
 }
 
 // SliceValue is a slice object.
@@ -211,6 +213,7 @@ type Instance struct {
 	// arguments are an exception's args; origin is the step that raised it.
 	exception *exceptionState
 	module    bool // an nn.Module
+	born      int  // the step that made an instance with a base
 }
 
 // fieldTable is an instance's own attributes: those of the host, read one by one, under those that the capture wrote.

@@ -78,6 +78,16 @@ def new_object(cls: type) -> Any:
     return _builtin_base(cls).__new__(cls)
 
 
+def new_subclass(cls: Any, base: Any) -> Any:
+    """An instance of a subclass of a builtin type, holding what ``base`` holds."""
+    kind = type(base)
+    if kind in (list, set, dict, deque):
+        made = kind.__new__(cls)
+        (kind.update if kind in (set, dict) else kind.extend)(made, base)
+        return made
+    return kind.__new__(cls, base)
+
+
 def new_tuple(cls: Any, items: tuple[Any, ...]) -> Any:
     """An instance of a subclass of tuple: a named tuple, or a structure that torch returns."""
     if slots.lookup(cls, "n_sequence_fields") is not None:
@@ -195,6 +205,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "change_set": change_set,
     "delete_item": delete_item,
     "new_object": new_object,
+    "new_subclass": new_subclass,
     "new_tuple": new_tuple,
     "make_exception": make_exception,
     "make_function": make_function,

@@ -98,7 +98,7 @@ class _Binder(_Reader):
         """One node and its children."""
         accessor, checks, capture, children = tree
         accessor = tuple(accessor)
-        live = ("object", self._table.object(accessor[1])) if _is_object(accessor) else accessor
+        live = ("object", self._table.object(accessor[1])) if _is_object(accessor) else tuple(map(self._part, accessor))
         value = self.reach(live, parent)
         bound_checks = tuple(self._check(check, value) for check in checks)
         path = (*above, live)

@@ -1,0 +1,261 @@
+package symbolic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fusee/bytecode"
+)
+
+// customHash is the key of an object whose class has a __hash__ or __eq__ of its own: it meets others by number and comparison.
+type customHash struct {
+	value  Value
+	number bytecode.Object
+}
+
+// hashKey is the key under which equal dict keys meet.
+func (in *Interpreter) hashKey(key Value) (any, error) {
+	key, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	switch v := key.(type) {
+	case *Constant:
+		if hashed := constantKey(v.Value); hashed != nil {
+			return hashed, nil
+		}
+		return v, nil
+	case *Tuple:
+		return in.hashItems("tuple", v.items, false)
+	case *LibraryValue:
+		return v.kind + " " + v.text, nil
+	case *Class:
+		if v.made != nil {
+			return v, nil
+		}
+		if v.id != 0 {
+			return fmt.Sprintf("class %d", v.id), nil
+		}
+		return "class " + v.name, nil
+	case *Tensor, *Function, *PythonModule, *Generator, *Cell, *codeValue, *tracebackValue:
+		return v, nil
+	case *Builtin:
+		if v.self == nil {
+			return "builtin " + v.name, nil
+		}
+	case *Method:
+		if _, ok := v.self.(*Instance); ok {
+			return v, unsupported(reasonHash, "%s", key.typeName())
+		}
+	case *Instance:
+		return in.hashInstance(v)
+	case *Set:
+		if v.frozen {
+			return in.hashItems("frozenset", v.items, true)
+		}
+		return nil, in.raise("TypeError", "unhashable type: 'set'")
+	case *List, *Dict, *Deque, *fieldsDict, *SliceValue:
+		return nil, in.raise("TypeError", "unhashable type: '"+key.typeName()+"'")
+	}
+	return nil, unsupported(reasonHash, "%s", key.typeName())
+}
+
+// hashItems joins the keys of a container's items.
+func (in *Interpreter) hashItems(kind string, items []Value, sorted bool) (any, error) {
+	parts := make([]string, len(items))
+	for i, item := range items {
+		part, err := in.hashKey(item)
+		if err != nil {
+			return nil, err
+		}
+		switch p := part.(type) {
+		case *customHash:
+			return nil, unsupported(reasonHash, "%s of %s", kind, p.value.typeName())
+		case string, int64, float64, bool, complex128:
+			parts[i] = fmt.Sprintf("(%T %v)", part, part)
+		case bytecode.NoneType, bytecode.EllipsisType, notImplemented:
+			parts[i] = fmt.Sprintf("(%T)", part)
+		default:
+			parts[i] = fmt.Sprintf("(%T %p)", part, part)
+		}
+	}
+	if sorted {
+		slices.Sort(parts)
+	}
+	return kind + strings.Join(parts, " "), nil
+}
+
+// hashInstance hashes by identity where the class keeps object's own methods, by base value for subclasses of builtins, and by what the
+// class's own __hash__ returns otherwise.
+func (in *Interpreter) hashInstance(v *Instance) (any, error) {
+	if v.class.isSubclassOf("enum.Enum") && v.object != nil && v.base == nil {
+		return fmt.Sprintf("object %d", v.object.id), nil
+	}
+	identity := true
+	for _, name := range []string{"__hash__", "__eq__"} {
+		found, owner, err := in.classLookup(v.class, name)
+		if err != nil {
+			return nil, err
+		}
+		if name == "__hash__" && (found == nil || isNone(found)) {
+			return nil, in.raise("TypeError", "unhashable type: '"+v.class.baseName()+"'")
+		}
+		if name == "__hash__" && owner != nil && builtinException(owner) && v.base == nil {
+			continue // a library's own hash goes with its __eq__
+		}
+		if owner == nil || owner.name != "object" && owner.name != "torch.nn.modules.module.Module" && owner.name != "BaseException" {
+			if v.base != nil && owner != nil && owner.made == nil && !userClass(owner.name) {
+				if name == "__hash__" {
+					identity = false
+					continue
+				}
+				return in.hashKey(v.base)
+			}
+			return in.customHashOf(v)
+		}
+	}
+	if !identity {
+		return in.hashKey(v.base)
+	}
+	return v, nil
+}
+
+func (in *Interpreter) customHashOf(v *Instance) (any, error) {
+	number, err := in.hashNumber(v)
+	if err != nil {
+		return nil, err
+	}
+	return &customHash{v, number}, nil
+}
+
+// hashNumber is hash() of an instance whose class defines it.
+func (in *Interpreter) hashNumber(v *Instance) (bytecode.Object, error) {
+	method, err := in.specialMethod(v.class, "__hash__", v)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil || isNone(method) {
+		return nil, in.raise("TypeError", "unhashable type: '"+v.class.baseName()+"'")
+	}
+	if builtin, ok := method.(*Builtin); ok && (builtin.name == "object.__hash__" || v.base == nil) {
+		return nil, unsupported(reasonHash, "%s", v.class.name)
+	}
+	result, err := in.call(method, Arguments{})
+	if err != nil {
+		return nil, err
+	}
+	if result, err = in.real(result); err != nil {
+		return nil, err
+	}
+	if instance, ok := result.(*Instance); ok && instance.base != nil {
+		result = instance.base
+	}
+	constant, ok := result.(*Constant)
+	if !ok || constantTypeName(constant.Value) != "int" && constantTypeName(constant.Value) != "bool" {
+		return nil, in.raise("TypeError", "__hash__ method should return an integer")
+	}
+	return in.hashOfConstant(constant)
+}
+
+// hashOfConstant is the host's hash, which holds in this process, as the compiled function does.
+func (in *Interpreter) hashOfConstant(constant *Constant) (bytecode.Object, error) {
+	if n, ok := constant.Value.(int64); ok && n >= 0 && n < 1<<61-1 {
+		return n, nil
+	}
+	hashed, err := in.evaluated("builtins.hash", constant)
+	if err != nil {
+		return nil, err
+	}
+	return hashed.(*Constant).Value, nil
+}
+
+// itemHash is an item's hash where it can be told; nil for objects that hash by identity, whose number nothing else has.
+func (in *Interpreter) itemHash(item Value) (bytecode.Object, error) {
+	item, err := in.real(item)
+	if err != nil {
+		return nil, err
+	}
+	switch v := item.(type) {
+	case *Constant:
+		return in.hashOfConstant(v)
+	case *Instance:
+		hashed, err := in.hashInstance(v)
+		if err != nil {
+			return nil, err
+		}
+		if custom, ok := hashed.(*customHash); ok {
+			return custom.number, nil
+		}
+		if v.base != nil {
+			return in.itemHash(v.base)
+		}
+		return nil, nil
+	case *Tuple, *Set:
+		return nil, unsupported(reasonHash, "%s among keys with a __hash__ of their own", item.typeName())
+	}
+	return nil, nil
+}
+
+// findEqual looks an item up among others by hash and comparison, as a table does in which some objects compare by methods of their own.
+func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash) (int, error) {
+	number := bytecode.Object(nil)
+	var err error
+	if custom != nil {
+		number = custom.number
+	} else if number, err = in.itemHash(item); err != nil {
+		return 0, err
+	}
+	wanted, err := in.real(item)
+	if err != nil {
+		return 0, err
+	}
+	for i, candidate := range items {
+		if candidate, err = in.real(candidate); err != nil {
+			return 0, err
+		}
+		if candidate == wanted {
+			return i, nil
+		}
+		other, err := in.itemHash(candidate)
+		if err != nil {
+			return 0, err
+		}
+		if number == nil || other == nil || number != other {
+			continue
+		}
+		if same, err := in.sameOrEqual(candidate, wanted); err != nil || same {
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+// hashCall is builtins.hash.
+func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, true, err
+	}
+	hashed, err := in.hashKey(value)
+	if err != nil {
+		return nil, true, err
+	}
+	if custom, ok := hashed.(*customHash); ok {
+		return &Constant{custom.number}, true, nil
+	}
+	if instance, ok := value.(*Instance); ok && instance.base != nil && instance.object == nil {
+		value = instance.base
+	}
+	if set, ok := value.(*Set); ok && !set.frozen {
+		return nil, true, in.raise("TypeError", "unhashable type: 'set'")
+	}
+	switch value.(type) {
+	case *Constant, *Tuple, *Set, *Range:
+		result, ok, err := in.evaluateConstant("builtins.hash", value)
+		if ok || err != nil {
+			return result, true, err
+		}
+	}
+	return nil, true, unsupported(reasonHash, "%s", value.typeName())
+}

@@ -1,0 +1,193 @@
+package symbolic
+
+import "strings"
+
+// An instance of a class that derives from a builtin type holds the builtin value as its base: methods that the program's classes do not
+// override are those of the base.
+
+// newBase makes the builtin value of a new instance, as the __new__ of the builtin type does; done is false for types without one here.
+func (in *Interpreter) newBase(builtin string, arguments Arguments) (Value, bool, error) {
+	switch builtin {
+	case "list":
+		return newList([]Value{}), true, nil
+	case "dict":
+		return newDict(), true, nil
+	case "set":
+		set, err := in.newSet(nil, false)
+		return set, true, err
+	case "frozenset":
+		return in.constructSequence(builtin, Arguments{Positional: arguments.Positional})
+	case "collections.deque":
+		return &Deque{longest: -1}, true, nil
+	case "int", "float", "complex", "str", "bytes":
+		return in.constructBuiltin(in.builtinClass(builtin), arguments)
+	}
+	return nil, false, nil
+}
+
+// initBase is the __init__ of a builtin type over the base of an instance.
+func (in *Interpreter) initBase(base Value, arguments Arguments) error {
+	switch b := base.(type) {
+	case *List:
+		items, err := in.initialItems("list", arguments)
+		if err != nil {
+			return err
+		}
+		return in.replaceList(b, items)
+	case *Dict:
+		_, _, err := in.dictUpdateMethod(b, arguments)
+		return err
+	case *Set:
+		if b.frozen {
+			return nil
+		}
+		items, err := in.initialItems("set", arguments)
+		if err != nil {
+			return err
+		}
+		fresh, err := in.newSet(items, false)
+		if err != nil {
+			return err
+		}
+		in.activity++
+		*b = *fresh.(*Set)
+	case *Deque:
+		fresh, _, err := in.constructDeque(arguments)
+		if err != nil {
+			return err
+		}
+		b.longest = fresh.(*Deque).longest
+		b.replace(in, fresh.(*Deque).items)
+	}
+	return nil
+}
+
+func (in *Interpreter) initialItems(kind string, arguments Arguments) ([]Value, error) {
+	switch {
+	case len(arguments.Keywords) > 0:
+		return nil, in.raise("TypeError", kind+"() takes no keyword arguments")
+	case len(arguments.Positional) > 1:
+		return nil, in.raise("TypeError", kind+" expected at most 1 argument, got "+integerText(len(arguments.Positional)))
+	case len(arguments.Positional) == 0:
+		return []Value{}, nil
+	}
+	items, err := in.iterableItems(arguments.Positional[0])
+	return append([]Value{}, items...), err
+}
+
+// baseMethod runs a builtin type's method on an instance that derives from it; handled is false where the base knows no such method.
+func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments) (Value, bool, error) {
+	if v.base == nil || v.object != nil {
+		return nil, false, nil
+	}
+	method := shortName(name)
+	switch method {
+	case "__init__":
+		return none(), true, in.initBase(v.base, arguments)
+	case "__getitem__":
+		if value, done, err := in.missingItem(v, arguments); done || err != nil {
+			return value, true, err
+		}
+	case "__repr__", "__str__":
+		if set, ok := v.base.(*Set); ok && len(set.items) < 2 {
+			return in.subclassRepresentation(v, set)
+		}
+		if _, ok := v.base.(*Set); ok {
+			return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
+		}
+		written, err := in.represent(v.base)
+		if method == "__str__" && err == nil {
+			written, err = in.stringify(v.base)
+		}
+		return written, true, err
+	case "__reduce__", "__reduce_ex__", "__sizeof__", "__class__", "__format__":
+		return nil, false, nil
+	case "copy", "__copy__":
+		if set, ok := v.base.(*Set); ok {
+			copied, err := in.newSet(set.items, set.frozen)
+			return &Instance{class: v.class, fields: newFieldTable(v.class.hasDict), base: copied}, true, err
+		}
+	}
+	for i, argument := range arguments.Positional {
+		arguments.Positional[i] = in.plainBase(argument)
+	}
+	value, err := in.callMethod(&Builtin{name: name, self: v.base}, arguments)
+	if value == v.base {
+		value = v // an in-place operator returns its receiver
+	}
+	return value, true, err
+}
+
+// plainBase is the base of an instance whose class leaves the builtin type's methods as they are, as C code that reads it would see it.
+func (in *Interpreter) plainBase(value Value) Value {
+	real, err := in.real(value)
+	if err != nil {
+		return value
+	}
+	instance, ok := real.(*Instance)
+	if !ok || instance.base == nil || instance.object != nil {
+		return value
+	}
+	for _, name := range []string{"__iter__", "__len__", "__getitem__", "__eq__", "__hash__", "__contains__", "keys"} {
+		_, owner, err := in.classLookup(instance.class, name)
+		if err != nil || owner != nil && userClass(owner.name) {
+			return value
+		}
+	}
+	return instance.base
+}
+
+// missingItem is dict.__getitem__ of a subclass with __missing__.
+func (in *Interpreter) missingItem(v *Instance, arguments Arguments) (Value, bool, error) {
+	dict, ok := v.base.(*Dict)
+	if !ok || len(arguments.Positional) != 1 {
+		return nil, false, nil
+	}
+	key := arguments.Positional[0]
+	found, err := dict.lookup(in, key)
+	if err != nil || found != nil {
+		return found, true, err
+	}
+	hook, err := in.specialMethod(v.class, "__missing__", v)
+	if err != nil || hook == nil {
+		return nil, false, err
+	}
+	value, err := in.call(hook, Arguments{Positional: []Value{key}})
+	return value, true, err
+}
+
+// subclassRepresentation is the repr of an instance of a subclass of set, which shows the class.
+func (in *Interpreter) subclassRepresentation(v *Instance, set *Set) (Value, bool, error) {
+	if len(set.items) == 0 {
+		return text(v.class.baseName() + "()"), true, nil
+	}
+	item, err := in.represent(set.items[0])
+	if err != nil {
+		return nil, true, err
+	}
+	written, _ := stringOf(item)
+	return text(v.class.baseName() + "({" + written + "})"), true, nil
+}
+
+// newOfBuiltin is the __new__ of a builtin type called for a class that derives from it.
+func (in *Interpreter) newOfBuiltin(hook string, c *Class, arguments Arguments) (Value, bool, error) {
+	builtin := strings.TrimSuffix(hook, ".__new__")
+	if c.isSubclassOf("BaseException") {
+		exception := &Instance{class: c, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments.Positional, members: map[string]Value{}}}
+		if c.isSubclassOf("BaseExceptionGroup") {
+			return exception, true, in.groupMembers(exception, arguments.Positional)
+		}
+		return exception, true, nil
+	}
+	if c.name == builtin {
+		return in.constructBuiltin(c, arguments)
+	}
+	if builtin == "dict" && !c.isSubclassOf("collections.OrderedDict") && !c.isSubclassOf("collections.defaultdict") || builtin != "dict" {
+		base, done, err := in.newBase(builtin, arguments)
+		if !done || err != nil {
+			return nil, done, err
+		}
+		return &Instance{class: c, fields: newFieldTable(c.hasDict), base: base, born: in.frame.step}, true, nil
+	}
+	return nil, false, nil
+}
