@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -125,6 +126,25 @@ func TestRemovesTheLongestUnusedFirst(t *testing.T) {
 	}
 	usage, err := c.Usage()
 	if err != nil || usage.Bytes > c.limit || usage.Entries < 8 {
+		t.Errorf("%+v held, %v", usage, err)
+	}
+}
+
+func TestEnforcesTheLimitOnWhatOthersWrote(t *testing.T) {
+	const size = 1000
+	c := newCache(t, 5*size)
+	put(t, c, "own", make([]byte, size))
+	other, err := Open(filepath.Dir(c.folder), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		put(t, other, fmt.Sprint(i), make([]byte, size))
+	}
+	if err := c.EnforceLimit(); err != nil {
+		t.Fatal(err)
+	}
+	if usage, err := c.Usage(); err != nil || usage.Bytes > c.limit || usage.Entries == 0 {
 		t.Errorf("%+v held, %v", usage, err)
 	}
 }

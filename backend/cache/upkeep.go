@@ -72,6 +72,18 @@ func (c *Cache) trim() (int64, error) {
 	return held, nil
 }
 
+// EnforceLimit makes room where the limit is passed, counting what other processes wrote too.
+func (c *Cache) EnforceLimit() error {
+	if c == nil {
+		return nil
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	held, err := c.trim()
+	c.held = held
+	return err
+}
+
 // Verify reads every entry, removes the corrupt ones and what processes that died left behind, and returns how many
 // entries are sound and how many files were removed.
 func (c *Cache) Verify() (sound, removed int, err error) {

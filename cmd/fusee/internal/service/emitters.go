@@ -31,6 +31,8 @@ type codeGenerators interface {
 	missing(device, architecture string) string
 	// takeWarnings returns what went wrong beside a compile since it was asked last, such as a cache folder that cannot be used.
 	takeWarnings() []string
+	// close ends the work; the host has gone.
+	close()
 	// machine names the level of the CPU ("" where no kernels are made for it), and says whether its C library has vector mathematics.
 	machine() (name string, vectorMath bool)
 }
@@ -108,6 +110,9 @@ func (e *emitters) missing(device, architecture string) string {
 	}
 	return ""
 }
+
+// close trims the disk cache, in which the host keeps conversations without counting them.
+func (e *emitters) close() { _ = e.cache.EnforceLimit() } // nobody is left to be told
 
 func (e *emitters) takeWarnings() []string {
 	taken := e.warnings

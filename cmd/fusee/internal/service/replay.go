@@ -120,6 +120,8 @@ func (r *recording) generators(hello bytecode.Object) codeGenerators {
 	return r
 }
 
+func (r *recording) close() {}
+
 func (r *recording) missing(string, string) string { return "" }
 
 func (r *recording) takeWarnings() []string { return nil }

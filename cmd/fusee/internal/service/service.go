@@ -48,6 +48,11 @@ func New(version string, transport trace.Transport) *Service {
 
 // Run serves until the host closes the connection.
 func (s *Service) Run() error {
+	defer func() {
+		if s.generators != nil {
+			s.generators.close()
+		}
+	}()
 	for {
 		message, err := s.transport.Receive()
 		if err == io.EOF {
