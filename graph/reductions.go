@@ -122,6 +122,10 @@ func (c *inference) reduce(d DType) error {
 	return c.makeContiguous(d, c.reducedSizes(reduced))
 }
 
+// ErrReducesNothing is the answer for reductions without identity over no elements, where eager raises and fake tensors may not. It is an
+// ErrUnknown too.
+const ErrReducesNothing = unknown("reduction of nothing without identity")
+
 // requireElements rejects reductions without identity over nothing.
 func (c *inference) requireElements() error {
 	reduced, err := c.reducedDims()
@@ -130,7 +134,7 @@ func (c *inference) requireElements() error {
 	}
 	for d, s := range c.self().Sizes {
 		if reduced[d] && c.shapes.IsZero(s) {
-			return unknown("reduction of nothing without identity")
+			return ErrReducesNothing
 		}
 	}
 	return nil

@@ -209,6 +209,9 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 		return nil, err
 	}
 	value, err := in.appendCall(target, args, keywords)
+	if errors.Is(err, graph.ErrReducesNothing) {
+		return nil, unsupported(reasonTensorCall, "%s of no elements", target)
+	}
 	if errors.Is(err, graph.ErrUnknown) {
 		return in.hostCall(target, args, keywords)
 	}
@@ -853,6 +856,8 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 			return boolean(false), true, nil
 		}
 		return nil, true, unsupported(reasonAttribute, "%s", name)
+	case "t_", "transpose_", "swapaxes_", "swapdims_", "unsqueeze_", "squeeze_", "as_strided_":
+		return nil, true, unsupported(reasonMutation, "Tensor.%s, which changes the shape of a tensor", name)
 	case "requires_grad_", "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}
