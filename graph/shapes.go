@@ -361,6 +361,9 @@ func (e *ShapeEnvironment) record(difference polynomial, relation ShapeRelation)
 	if relation <= RelationNotEqual && len(difference) > 0 && difference[0].coefficient < 0 {
 		difference = difference.scaled(-1) // so that a == b and b == a read the same
 	}
+	if e.bound(difference, relation) {
+		return
+	}
 	var left, right polynomial
 	for _, t := range difference {
 		if t.coefficient > 0 {
