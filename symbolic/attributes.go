@@ -362,7 +362,7 @@ func (in *Interpreter) bindWrapper(v *descriptorValue, owner Value, class *Class
 			return nil, err
 		}
 		if isNone(getter) {
-			return nil, unsupported(reasonAttribute, "a property without getter")
+			return nil, in.raisePropertyGap(v, owner, "getter")
 		}
 		return in.tailCall(getter, Arguments{Positional: []Value{owner}})
 	}
@@ -619,7 +619,7 @@ func plainAttributes(name string) bool {
 	owner, method, _ := strings.Cut(name, ".__")
 	switch method {
 	case "getattribute__", "setattr__", "delattr__":
-		return owner == "object" || owner == "BaseException"
+		return !strings.Contains(owner, ".") && owner != "type" && owner != "super" && owner != "module"
 	}
 	return false
 }
@@ -726,7 +726,7 @@ func (in *Interpreter) setProperty(d *descriptorValue, owner *Instance, value Va
 		return err
 	}
 	if isNone(setter) {
-		return unsupported(reasonAttribute, "a property without setter")
+		return in.raisePropertyGap(d, owner, []string{"getter", "setter", "deleter"}[part])
 	}
 	_, err = in.tailCall(setter, Arguments{Positional: arguments})
 	return err
@@ -925,6 +925,22 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 		return docOf(f), nil
 	case "__dict__":
 		return &functionDict{f}, nil
+	case "__annotations__":
+		return in.annotationsOf(f, &Tuple{})
+	case "__code__":
+		return &codeValue{f.code}, nil
+	case "__globals__":
+		return f.globals, nil
+	case "__defaults__":
+		if f.defaults == nil {
+			return none(), nil
+		}
+		return &Tuple{items: f.defaults}, nil
+	case "__kwdefaults__":
+		if f.keywordDefaults == nil {
+			return none(), nil
+		}
+		return f.keywordDefaults, nil
 	}
 	if strings.HasPrefix(name, "__") {
 		return nil, unsupported(reasonAttribute, "function.%s", name)
@@ -962,10 +978,31 @@ func (f *Function) setAttribute(in *Interpreter, name string, value Value) error
 	switch name {
 	case "__name__", "__qualname__":
 		return in.renameFunction(f, name, value)
-	case "__defaults__", "__kwdefaults__", "__code__", "__dict__", "__closure__", "__globals__":
+	case "__defaults__":
+		return in.setDefaults(f, value)
+	case "__kwdefaults__", "__code__", "__dict__", "__closure__", "__globals__":
 		return unsupported(reasonMutation, "function attribute %s", name)
 	}
 	f.writeAttribute(in, name, value)
+	return nil
+}
+
+// setDefaults gives a function made during capture other defaults.
+func (in *Interpreter) setDefaults(f *Function, value Value) error {
+	value, err := in.real(value)
+	if err != nil {
+		return err
+	}
+	in.activity++
+	if isNone(value) {
+		f.defaults = nil
+		return nil
+	}
+	tuple, ok := value.(*Tuple)
+	if !ok {
+		return in.raise("TypeError", "__defaults__ must be set to a tuple object")
+	}
+	f.defaults = tuple.items
 	return nil
 }
 
@@ -1031,6 +1068,31 @@ func (v *descriptorValue) getAttribute(in *Interpreter, name string) (Value, err
 	}
 	if v.kind == "partial" {
 		return in.partialAttribute(v, name)
+	}
+	return in.wrapperAttribute(v, name)
+}
+
+// wrapperAttribute reads the other attributes of a property, a class method or a static method.
+func (in *Interpreter) wrapperAttribute(v *descriptorValue, name string) (Value, error) {
+	if v.kind == "property" {
+		switch name {
+		case "getter", "setter", "deleter", "__get__":
+			return &Builtin{name: "property." + name, self: v}, nil
+		case "__doc__":
+			if v.object == nil {
+				return in.docOfProperty(v)
+			}
+		}
+	} else if v.object == nil {
+		switch name {
+		case "__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__isabstractmethod__":
+			return in.getAttribute(v.parts[0], name)
+		case "__get__":
+			return &Builtin{name: v.kind + "." + name, self: v}, nil
+		}
+	}
+	if v.object != nil {
+		return in.existingAttribute(v.object, name)
 	}
 	return nil, unsupported(reasonAttribute, "%s.%s", v.typeName(), name)
 }

@@ -55,6 +55,9 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 	if isTorchName(b.name) {
 		return in.callTorchName(b.name, Arguments{append([]Value{self}, arguments.Positional...), arguments.Keywords})
 	}
+	if err := in.checkArity(b.name, arguments); err != nil {
+		return nil, err
+	}
 	method := shortName(b.name)
 	var value Value
 	handled := false
@@ -69,6 +72,8 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = in.tupleMethod(v, method, arguments)
 	case *Deque:
 		value, handled, err = in.dequeMethod(v, method, arguments)
+	case *descriptorValue:
+		value, handled, err = in.descriptorMethod(v, method, arguments)
 	case *dictView:
 		value, handled, err = in.viewMethod(v, method, arguments)
 	case *Class:
@@ -267,6 +272,9 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 			iterator, err := in.iterate(value)
 			return iterator, true, err
 		}
+		if len(arguments.Positional) == 2 {
+			return in.sentinelIterator(arguments.Positional[0], arguments.Positional[1])
+		}
 	case "builtins.next":
 		return in.nextCall(arguments)
 	case "builtins.any", "builtins.all":
@@ -298,7 +306,10 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 			return in.hashCall(value)
 		}
 	case "builtins.id":
-		return nil, true, unsupported(reasonBuiltinCall, "%s", name)
+		if value, ok := in.single(arguments); ok {
+			real, err := in.real(value)
+			return &identityNumber{real}, true, err
+		}
 	}
 	return in.builtinFunctionOfOne(name, arguments)
 }

@@ -697,6 +697,9 @@ func (in *Interpreter) announceNames(class *Class) error {
 		if err != nil {
 			return err
 		}
+		if property, isProperty := value.(*descriptorValue); isProperty && property.object == nil {
+			property.name, _ = stringOf(entry.key)
+		}
 		holder, ok := value.(*Instance)
 		if !ok {
 			continue
@@ -749,7 +752,7 @@ func (c *Class) madeAttribute(in *Interpreter, name string) (Value, error) {
 	case "__base__":
 		return c.made.bases[0], nil
 	case "__dict__":
-		return &mappingProxy{c.made.namespace}, nil
+		return &mappingProxy{c.made.namespace, c.made.born}, nil
 	case "__doc__", "__annotations__", "__module__":
 		value, err := c.made.namespace.lookup(in, text(name))
 		if value != nil || err != nil {
@@ -764,7 +767,10 @@ func (c *Class) madeAttribute(in *Interpreter, name string) (Value, error) {
 }
 
 // mappingProxy is a class's __dict__: a view that cannot be written.
-type mappingProxy struct{ dict *Dict }
+type mappingProxy struct {
+	dict *Dict
+	born int // the step that made the class
+}
 
 func (v *mappingProxy) typeName() string { return "mappingproxy" }
 
@@ -848,4 +854,16 @@ func (in *Interpreter) classFlags(class *Class) (int64, error) {
 func fieldInt(payload bytecode.Object, name string) (int64, bool) {
 	n, ok := trace.Field(payload, name).(int64)
 	return n, ok
+}
+
+// setupAnnotations is SETUP_ANNOTATIONS: the names of a class body get a dict of annotations.
+func (in *Interpreter) setupAnnotations(f *Frame) error {
+	if f.namespace == nil {
+		return unsupported(reasonInstruction, "annotations outside a class body")
+	}
+	known, err := f.namespace.lookup(in, text("__annotations__"))
+	if err != nil || known != nil {
+		return err
+	}
+	return f.namespace.setItem(in, text("__annotations__"), newDict())
 }

@@ -56,6 +56,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.evaluateClass(c, arguments)
 	case "weakref.ReferenceType":
 		return in.constructWeakReference(arguments)
+	case "property", "classmethod", "staticmethod":
+		return in.constructDescriptor(c.name, arguments)
 	case "functools.partial":
 		return in.constructPartial(values, arguments.Keywords)
 	case "collections.deque":

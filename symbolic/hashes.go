@@ -44,6 +44,12 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 		if v.self == nil {
 			return "builtin " + v.name, nil
 		}
+	case *identityNumber:
+		part, err := in.hashKey(v.of)
+		if _, ok := v.of.(*Instance); ok {
+			return v.of, nil
+		}
+		return part, err
 	case *Method:
 		if _, ok := v.self.(*Instance); ok {
 			return v, unsupported(reasonHash, "%s", key.typeName())

@@ -48,6 +48,8 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 		err = f.function.globals.setItem(in, text(f.code.Names[i.Arg]), f.pop())
 	case bytecode.DeleteGlobal:
 		err = in.deleteGlobal(f, f.code.Names[i.Arg])
+	case bytecode.SetupAnnotations:
+		err = in.setupAnnotations(f)
 	case bytecode.LoadName:
 		err = in.loadName(f, f.code.Names[i.Arg])
 	case bytecode.StoreName:
@@ -208,7 +210,7 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	case bytecode.MatchClass:
 		err = in.matchClass(f, i.Arg)
 
-	case bytecode.ImportStar, bytecode.SetupAnnotations, bytecode.PrintExpr,
+	case bytecode.ImportStar, bytecode.PrintExpr,
 		bytecode.GetAwaitable, bytecode.GetAiter, bytecode.GetAnext, bytecode.BeforeAsyncWith, bytecode.EndAsyncFor, bytecode.AsyncGenWrap:
 		err = unsupported(reasonInstruction, "%s", i.Opcode)
 	default:

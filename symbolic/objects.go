@@ -641,6 +641,9 @@ func (in *Interpreter) describedInstance(d *trace.Description, object *existing)
 	if strings.HasPrefix(class.name, "operator.") {
 		return in.describedGetter(class, object)
 	}
+	if immutableObject(class.name) {
+		return &Opaque{object, class.name}, nil
+	}
 	if !class.hasDict && !userClass(class.name) && len(trace.Items(trace.Field(d.Payload, "slots"))) == 0 && trace.Field(d.Payload, "value") == nil {
 		return &Opaque{object, class.name}, nil // an object laid out in C, such as an iterator
 	}
@@ -687,6 +690,8 @@ type descriptorValue struct {
 	kind   string
 	parts  []Value
 	object *existing
+	doc    Value  // given to a property
+	name   string // under which a class holds a property
 }
 
 func (v *descriptorValue) typeName() string {

@@ -204,6 +204,9 @@ func (in *Interpreter) repeat(row operatorRow, left, right Value) (Value, bool, 
 	if err != nil {
 		return nil, true, err
 	}
+	if tuple, ok := sequence.(*Tuple); ok && tuple.class == nil && count == 1 {
+		return tuple, true, nil
+	}
 	if count > 0 && int64(len(items))*count > 1_000_000 {
 		return nil, true, unsupported(reasonLength, "a sequence of %d items", int64(len(items))*count)
 	}
@@ -330,6 +333,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 	}
 	if hasMethods(left) || hasMethods(right) {
 		return in.methodCompare(row, left, right)
+	}
+	if equal, done, err := in.equalIdentities(left, right); done && (row.function == "eq" || row.function == "ne") || err != nil {
+		return boolean(equal == (row.function == "eq")), err
 	}
 	a, okLeft := left.(*Constant)
 	b, okRight := right.(*Constant)
@@ -701,6 +707,11 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 	if x, ok := left.(*Class); ok {
 		y, ok := right.(*Class)
 		return ok && sameClass(x, y), nil
+	}
+	if x, ok := left.(*Tuple); ok && x.class == nil && len(x.items) == 0 {
+		if y, ok := right.(*Tuple); ok && y.class == nil && len(y.items) == 0 {
+			return true, nil // CPython keeps one empty tuple
+		}
 	}
 	if x, ok := left.(*LibraryValue); ok {
 		if y, ok := right.(*LibraryValue); ok {

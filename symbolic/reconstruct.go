@@ -348,6 +348,12 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.construct("collections.deque", newList(v.items), v.limit())
 	case *operatorGetter:
 		return cg.buildGetter(v)
+	case *identityNumber:
+		return cg.construct("builtins.id", v.of)
+	case *tracebackValue:
+		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
+	case *mappingProxy:
+		return &cannotRebuild{v.born, "a class"}
 	case *Generator:
 		return &cannotRebuild{v.born, "a generator"}
 	}

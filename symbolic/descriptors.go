@@ -1,0 +1,234 @@
+package symbolic
+
+import "strings"
+
+// constructDescriptor is property(), classmethod() and staticmethod().
+func (in *Interpreter) constructDescriptor(kind string, arguments Arguments) (Value, bool, error) {
+	if kind != "property" {
+		function, ok := in.single(arguments)
+		if !ok {
+			return nil, true, in.raise("TypeError", kind+" expected 1 argument, got "+integerText(len(arguments.Positional)))
+		}
+		return &descriptorValue{kind: kind, parts: []Value{function}}, true, nil
+	}
+	values, ok := bindNamed(arguments, "fget", "fset", "fdel", "doc")
+	if !ok {
+		return nil, true, unsupported(reasonBuiltinCall, "property with these arguments")
+	}
+	made := &descriptorValue{kind: kind}
+	for _, value := range values[:3] {
+		made.parts = append(made.parts, orNone(value))
+	}
+	doc, err := in.real(orNone(values[3]))
+	if err != nil {
+		return nil, true, err
+	}
+	if !isNone(doc) {
+		made.doc = doc
+	}
+	return made, true, nil
+}
+
+// descriptorMethod runs the methods of property objects; handled is false for others.
+func (in *Interpreter) descriptorMethod(v *descriptorValue, method string, arguments Arguments) (Value, bool, error) {
+	values := arguments.Positional
+	if method == "__get__" && len(values) > 0 {
+		return in.callGet(v, values)
+	}
+	if v.kind != "property" {
+		return nil, false, nil
+	}
+	parts := map[string]int{"getter": 0, "setter": 1, "deleter": 2}
+	part, ok := parts[method]
+	if !ok || len(values) != 1 {
+		return nil, false, nil
+	}
+	copied := &descriptorValue{kind: v.kind, parts: append([]Value{}, v.parts...), name: v.name}
+	copied.parts[part] = values[0]
+	if method != "getter" {
+		copied.doc = v.doc
+	}
+	return copied, true, nil
+}
+
+// callGet is the __get__ of a descriptor called by name.
+func (in *Interpreter) callGet(v *descriptorValue, values []Value) (Value, bool, error) {
+	owner, err := in.real(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	class := (*Class)(nil)
+	if len(values) > 1 {
+		if given, err := in.real(values[1]); err != nil {
+			return nil, true, err
+		} else if c, ok := given.(*Class); ok {
+			class = c
+		}
+	}
+	if isNone(owner) {
+		if v.kind == "property" || class == nil {
+			return v, true, nil
+		}
+		value, err := in.bindWrapper(v, owner, class)
+		return value, true, err
+	}
+	if class == nil {
+		if class, err = in.classOf(owner); err != nil {
+			return nil, true, err
+		}
+	}
+	value, err := in.bindWrapper(v, owner, class)
+	return value, true, err
+}
+
+// docOfProperty is __doc__: what was given, or that of the getter.
+func (in *Interpreter) docOfProperty(v *descriptorValue) (Value, error) {
+	if v.doc != nil {
+		return v.doc, nil
+	}
+	getter, err := in.real(v.parts[0])
+	if err != nil || isNone(getter) {
+		return none(), err
+	}
+	doc, err := in.optionalAttribute(getter, "__doc__")
+	return orNone(doc), err
+}
+
+// raisePropertyGap is the AttributeError of a property that lacks what an access needs.
+func (in *Interpreter) raisePropertyGap(v *descriptorValue, owner Value, role string) error {
+	class, err := in.classOf(owner)
+	if err != nil {
+		return err
+	}
+	named := "property"
+	if v.name != "" {
+		named += " '" + v.name + "'"
+	} else if v.object != nil {
+		return unsupported(reasonAttribute, "a property without %s", role)
+	}
+	qualified := class.qualified
+	if class.made == nil {
+		if name, err := class.getAttribute(in, "__qualname__"); err == nil {
+			if name, err = in.real(name); err == nil {
+				qualified, _ = stringOf(name)
+			}
+		}
+	}
+	return in.raise("AttributeError", named+" of '"+qualified+"' object has no "+role)
+}
+
+// sentinelIterator is iter(callable, sentinel).
+func (in *Interpreter) sentinelIterator(function, sentinel Value) (Value, bool, error) {
+	real, err := in.real(function)
+	if err != nil {
+		return nil, true, err
+	}
+	able, _, err := in.callableCall(real)
+	if err != nil {
+		return nil, true, err
+	}
+	if truth, err := in.truth(able); err != nil || !truth {
+		if err == nil {
+			err = in.raise("TypeError", "iter(v, w): v must be callable")
+		}
+		return nil, true, err
+	}
+	done := false
+	step := func(in *Interpreter) (Value, error) {
+		if done {
+			return nil, nil
+		}
+		item, err := in.call(real, Arguments{})
+		if err != nil {
+			done = done || isRaised(err, "StopIteration")
+			if done {
+				return nil, nil
+			}
+			return nil, err
+		}
+		same, err := in.sameOrEqual(sentinel, item)
+		if err != nil || !same {
+			return item, err
+		}
+		done = true
+		return nil, nil
+	}
+	return &goIterator{kind: "callable_iterator", step: step, born: in.frame.step}, true, nil
+}
+
+// identityNumber is id() of an object: a number that capture does not know, but whose equality with others it does.
+type identityNumber struct{ of Value }
+
+func (v *identityNumber) typeName() string { return "int" }
+
+// equalIdentities compares two results of id(); done is false where one is none.
+func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err error) {
+	a, okLeft := left.(*identityNumber)
+	b, okRight := right.(*identityNumber)
+	if !okLeft || !okRight {
+		return false, false, nil
+	}
+	equal, err = in.identical(a.of, b.of)
+	if err == nil && !equal && !(in.lives(a.of) && in.lives(b.of)) {
+		err = unsupported(reasonIdentity, "id() of an object that may be gone, whose number another one may have")
+	}
+	return equal, true, err
+}
+
+// lives tells objects that a variable of a running function holds, and those that exist outside.
+func (in *Interpreter) lives(value Value) bool {
+	if objectOf(value) != nil {
+		return true
+	}
+	for f := in.frame; f != nil; f = f.back {
+		for _, held := range f.locals {
+			if cell, ok := held.(*Cell); ok {
+				held = cell.content
+			}
+			if held == value {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// arities lists how many positional arguments the methods of builtin containers take.
+var arities = map[string][2]int{
+	"list.append": {1, 1}, "list.extend": {1, 1}, "list.insert": {2, 2}, "list.pop": {0, 1}, "list.remove": {1, 1}, "list.index": {1, 3}, "list.count": {1, 1},
+	"list.clear": {0, 0}, "list.copy": {0, 0}, "list.reverse": {0, 0}, "list.sort": {0, 0}, "list.__iadd__": {1, 1}, "list.__imul__": {1, 1},
+	"list.__setitem__": {2, 2}, "list.__getitem__": {1, 1}, "list.__delitem__": {1, 1}, "tuple.index": {1, 3}, "tuple.count": {1, 1}, "tuple.__getitem__": {1, 1},
+	"dict.get": {1, 2}, "dict.setdefault": {1, 2}, "dict.pop": {1, 2}, "dict.popitem": {0, 0}, "dict.keys": {0, 0}, "dict.values": {0, 0}, "dict.items": {0, 0},
+	"dict.copy": {0, 0}, "dict.clear": {0, 0}, "dict.update": {0, 1}, "dict.__contains__": {1, 1}, "dict.__getitem__": {1, 1}, "dict.__setitem__": {2, 2},
+	"set.add": {1, 1}, "set.discard": {1, 1}, "set.remove": {1, 1}, "set.pop": {0, 0}, "set.clear": {0, 0}, "set.copy": {0, 0}, "set.issubset": {1, 1},
+	"set.issuperset": {1, 1}, "set.isdisjoint": {1, 1}, "set.symmetric_difference": {1, 1}, "set.symmetric_difference_update": {1, 1}, "set.__contains__": {1, 1},
+	"frozenset.copy": {0, 0}, "frozenset.issubset": {1, 1}, "frozenset.issuperset": {1, 1}, "frozenset.isdisjoint": {1, 1},
+	"frozenset.symmetric_difference": {1, 1}, "frozenset.__contains__": {1, 1},
+}
+
+// checkArity raises CPython's TypeError for a wrong number of arguments: the host calls the method so on an empty container.
+func (in *Interpreter) checkArity(name string, arguments Arguments) error {
+	bounds, known := arities[name]
+	count := len(arguments.Positional)
+	if !known || count >= bounds[0] && count <= bounds[1] {
+		return nil
+	}
+	empty, _, _ := strings.Cut(name, ".")
+	operands := []Value{newList(nil)}
+	switch empty {
+	case "tuple":
+		operands[0] = &Tuple{}
+	case "dict":
+		operands[0] = newDict()
+	case "set", "frozenset":
+		operands[0] = &Set{index: map[any]int{}, frozen: empty == "frozenset"}
+	}
+	for range count {
+		operands = append(operands, none())
+	}
+	value, ok, err := in.evaluateConstant(name, operands...)
+	if err == nil && (ok || value == nil) {
+		err = unsupported(reasonBuiltinCall, "%s with %d arguments", name, count)
+	}
+	return err
+}
