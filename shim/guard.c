@@ -439,13 +439,25 @@ static bool run_watched(GuardRun *run) {
 
 enum { STACK_NODES = 48 };
 
+/* Large programs keep their space between runs; a run inside another one, or on another thread, gets its own. */
+static PyObject **take_space(GuardProgram *program) {
+    PyObject **space = program->space;
+    program->space = NULL;
+    return space ? space : PyMem_Malloc((size_t)program->node_count * 3 * sizeof *space);
+}
+
+static void give_space(GuardProgram *program, PyObject **space) {
+    PyMem_Free(program->space);
+    program->space = space;
+}
+
 static bool run_general(GuardProgram *program, PyObject *function, PyObject *const *bound, Py_ssize_t bound_count,
                         PyObject **captures, GuardFailure *failure) {
     PyObject *stack[3 * STACK_NODES];
     PyObject **space = stack;
     if (program->cleared)
         return false;
-    if (program->node_count > STACK_NODES && !(space = PyMem_Malloc((size_t)program->node_count * 3 * sizeof *space)))
+    if (program->node_count > STACK_NODES && !(space = take_space(program)))
         return false;
     GuardRun run = {.program = program, .function = (PyFunctionObject *)function, .bound = bound,
                .bound_count = bound_count, .values = space, .held = space + program->node_count,
@@ -454,9 +466,9 @@ static bool run_general(GuardProgram *program, PyObject *function, PyObject *con
         space[i] = bound[program->tensors[i].index];
     Py_INCREF(program);
     bool holds = finish(&run, run_watched(&run));
-    Py_DECREF(program);
     if (space != stack)
-        PyMem_Free(space);
+        give_space(program, space);
+    Py_DECREF(program);
     return holds;
 }
 

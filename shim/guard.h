@@ -87,6 +87,7 @@ struct GuardProgram {
     Py_ssize_t node_count, check_count, captures, tensor_count;
     Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
     bool cleared; /* by the garbage collector; holds for nothing any more */
+    PyObject **space; /* of the last run, for the next; NULL while one uses it */
     WatchList *watches; /* NULL until the program has held once, or where it can have none */
     int32_t runs_until_watched; /* full runs that must come before the watches are made again */
     int32_t patience; /* what `runs_until_watched` starts from; doubles each time that watches were made in vain */

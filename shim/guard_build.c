@@ -401,6 +401,7 @@ static void program_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     program_clear(self);
     PyMem_Free(((GuardProgram *)self)->nodes);
+    PyMem_Free(((GuardProgram *)self)->space);
     PyMem_Free(((GuardProgram *)self)->checks);
     PyMem_Free(((GuardProgram *)self)->tensors);
     Py_TYPE(self)->tp_free(self);

@@ -23,7 +23,7 @@ func (l *List) contents(in *Interpreter) ([]Value, error) {
 		return nil, err
 	}
 	if _, absent := d.Payload.(bytecode.NoneType); absent {
-		return nil, unsupported(reasonLength, "a list of over 2048 items")
+		return nil, unsupported(reasonLength, "a list of over 16384 items")
 	}
 	items := trace.Items(d.Payload)
 	source := l.object.source
@@ -130,7 +130,7 @@ func (d *Dict) load(in *Interpreter) error {
 		return nil
 	}
 	if d.globals {
-		return unsupported(reasonIteration, "a dict of over 2048 items")
+		return unsupported(reasonIteration, "a dict of over 16384 items")
 	}
 	pairs, err := d.hostPairs(in)
 	if err != nil {

@@ -20,7 +20,7 @@ Reference = Any  # an int id, or a 1-tuple holding a constant
 Description = tuple[int, str, int, Any]
 
 _CONSTANTS = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis)})
-_LONGEST = 2048
+_LONGEST = 16384
 _DEPTH = 4
 _BUDGET = 4000
 
