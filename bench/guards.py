@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import torch
 
@@ -33,7 +34,7 @@ def guard_program(parameters: int) -> tuple[_shim.GuardProgram, _shim.CompiledFu
     """The guards of a model of so many parameters, with the function and the arguments to check them for."""
     model, x = Tower(parameters // 2), torch.randn(2, 4)
     fusee.reset()
-    forward = fusee.compile(Tower.forward)
+    forward: Any = fusee.compile(Tower.forward)
     with torch.no_grad():
         forward(model, x)
     (entry,) = forward.record.entries

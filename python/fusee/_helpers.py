@@ -80,7 +80,7 @@ def new_object(cls: type) -> Any:
 
 def new_subclass(cls: Any, base: Any) -> Any:
     """An instance of a subclass of a builtin type, holding what ``base`` holds."""
-    kind = type(base)
+    kind: Any = type(base)
     if kind in (list, set, dict, deque):
         made = kind.__new__(cls)
         (kind.update if kind in (set, dict) else kind.extend)(made, base)

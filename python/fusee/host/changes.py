@@ -27,7 +27,7 @@ class Changes:
     def clear(self) -> None:
         """Forget everything."""
         for table in (self._numbers, self._shapes, self._changed_numbers, self._changed_shapes, self._objects):
-            table.clear()  # type: ignore[attr-defined]
+            table.clear()
 
     def note(self, path: Path, check: tuple[Any, ...]) -> None:
         """One check of a new entry, with live objects in place of ids."""
