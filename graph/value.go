@@ -95,6 +95,8 @@ const (
 	FlagNotPlain  MetaFlags = 32
 	FlagView      MetaFlags = 64
 	FlagHooked    MetaFlags = 128
+	// FlagIntercepted marks instances of a subclass of torch.Tensor that are plain memory to everything but __torch_function__.
+	FlagIntercepted MetaFlags = 256
 )
 
 // Meta describes a tensor without its elements. Strides and Offset count elements.

@@ -226,6 +226,9 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	case "opaque":
 		return nil, unsupported(reasonOpaqueCall, "%s %s", f.qualname, f.treatReason)
 	case "torch":
+		if value, handled, err := in.overridden(f, arguments); handled || err != nil {
+			return value, err
+		}
 		// One node where the op table knows the function; its Python code is captured where it does not.
 		value, err := in.tableCall(f.name, arguments)
 		if !errors.Is(err, graph.ErrUnknown) {

@@ -24,6 +24,16 @@ func (e *fieldEffect) apply(cg *generator) error {
 	return cg.callHelper("set_field", e.owner, text(e.name), value)
 }
 
+// tensorFieldEffect writes an attribute in the __dict__ of an existing tensor.
+type tensorFieldEffect struct {
+	owner *Tensor
+	name  string
+}
+
+func (e *tensorFieldEffect) apply(cg *generator) error {
+	return cg.callHelper("set_field", e.owner, text(e.name), e.owner.attributes[e.name])
+}
+
 // classEffect writes an attribute of a class.
 type classEffect struct {
 	class *Class

@@ -159,6 +159,10 @@ func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
 		in.result = &Result{Program: in.program, Breaks: in.notes, Frame: in.request.Function}
 		return errorBreak
 	}
+	if len(in.functionGuards) > 0 {
+		// Python would go on without the guard that only the capture knows of.
+		return &restart{step: in.functionGuards[0], reason: &Unsupported{reason.Reason, reason.Detail}}
+	}
 	var blocked *Frame
 	for f := frame; f != nil; f = f.back {
 		if !f.resumable && f.back != nil {

@@ -23,6 +23,8 @@ type Request struct {
 	Parameters []trace.Reference // bound values, one for each parameter in order of the code's local variables
 	State      graph.State
 	Options    Options
+	// FunctionsDisabled says that __torch_function__ of subclasses is not called at all.
+	FunctionsDisabled bool
 }
 
 // Options steer one capture.
@@ -62,6 +64,9 @@ type Interpreter struct {
 	tensors    []*Tensor          // made by the graph's nodes
 	generators []*Generator
 	wired      []graph.Value // tensors that the host was told about, by number
+	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
+	functionsDisabled int
+	functionGuards    []int
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
 }
@@ -112,9 +117,16 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
-		state: request.State, initial: request.State, forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
+		state: request.State, initial: request.State, functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
 		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{},
 	}
+}
+
+func countOf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (in *Interpreter) capture() error {

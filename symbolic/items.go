@@ -429,6 +429,9 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		switch f.qualname {
 		case "Tensor.backward", "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
 			return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
+		case "Tensor.__torch_function__":
+			value, err := in.tensorTorchFunction(arguments)
+			return value, true, err
 		case "Tensor.__len__":
 			n, err := in.length(arguments.Positional[0])
 			return integer(int64(n)), true, err

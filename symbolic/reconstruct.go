@@ -57,7 +57,7 @@ func (cg *generator) load(value Value) error {
 		cg.loadConst(int64(0))
 		return nil
 	case *Tensor:
-		if v.id == 0 {
+		if v.id == 0 && v.class == nil && len(v.attributes) == 0 {
 			cg.loadSlot(cg.output(v))
 			return nil
 		}
@@ -168,6 +168,8 @@ func (cg *generator) build(value Value) error {
 
 func (cg *generator) buildKept(value Value) error {
 	switch v := value.(type) {
+	case *Tensor:
+		return cg.buildTensor(v)
 	case *Cell:
 		return cg.buildCell(v)
 	case *Instance:
@@ -185,6 +187,28 @@ func (cg *generator) buildKept(value Value) error {
 		return err
 	}
 	cg.keepBuilt(value)
+	return nil
+}
+
+// buildTensor takes an output of the graph and makes it an instance of its class, with the attributes that the program set.
+func (cg *generator) buildTensor(v *Tensor) error {
+	if v.class == nil {
+		cg.loadSlot(cg.output(v))
+	} else {
+		cg.emit(bytecode.PushNull, 0)
+		cg.placeholder("name", "torch.Tensor.as_subclass")
+		cg.loadSlot(cg.output(v))
+		if err := cg.load(v.class); err != nil {
+			return err
+		}
+		cg.call(2)
+	}
+	cg.keepBuilt(v)
+	for _, name := range sortedNames(v.attributes) {
+		if err := cg.callHelper("set_field", v, text(name), v.attributes[name]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -489,7 +513,7 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 		cg.placeholder("name", v.name)
 		return nil
 	}
-	if hasMethods(v.self) {
+	if hasMethods(v.self) || hidesMethods(v.self) {
 		// The instance's class may override the method, as where it was reached through super().
 		cg.emit(bytecode.PushNull, 0)
 		cg.placeholder("name", v.name)
@@ -501,6 +525,17 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 	}
 	cg.emitName(bytecode.LoadAttr, shortName(v.name))
 	return nil
+}
+
+// hidesMethods tells values of builtin types whose class may define a method of the same name anew.
+func hidesMethods(value Value) bool {
+	switch v := value.(type) {
+	case *Tensor:
+		return v.class != nil
+	case *Dict:
+		return v.class != nil && userClass(v.class.name)
+	}
+	return false
 }
 
 // buildCell makes the cell before its contents, which may refer to it.

@@ -33,6 +33,9 @@ func (in *Interpreter) finishReturn(f *Frame, value Value) error {
 	if err := in.abandoned(); err != nil {
 		return err
 	}
+	if len(in.functionGuards) > 0 {
+		return &restart{step: in.functionGuards[0], reason: &Unsupported{reasonGlobalState, "torch functions stay disabled"}}
+	}
 	cg := in.generatorFor(f)
 	cg.position = f.current.Position
 	err := cg.writeEffects()

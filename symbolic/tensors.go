@@ -17,7 +17,7 @@ func isTorchName(name string) bool {
 
 // used makes an existing tensor an input of the graph the first time an operation or a shape question needs it.
 func (in *Interpreter) used(t *Tensor) error {
-	if t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
+	if t.class != nil && !t.intercepted() || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
 		return unsupported(reasonTensorSub, "%s", t.typeName())
 	}
 	return nil
@@ -176,13 +176,19 @@ func (in *Interpreter) fromOutput(output *graph.Output) (Value, error) {
 	info := output.Node.Outputs[output.Index]
 	if info.Relation.Kind == graph.RelationSame {
 		if original := in.tensorOf(info.Relation.Of); original != nil {
-			original.meta = info.Meta
+			original.adopt(info.Meta)
 			return original, nil
 		}
 	}
 	tensor := &Tensor{value: output, meta: info.Meta, attributes: map[string]Value{}, view: info.Relation.Kind == graph.RelationView}
 	in.produced(tensor)
 	return tensor, nil
+}
+
+// adopt takes the metadata that an operation left a tensor with; its class stays.
+func (t *Tensor) adopt(meta graph.Meta) {
+	meta.Flags |= t.meta.Flags & graph.FlagIntercepted
+	t.meta = meta
 }
 
 // tensorOf finds the symbolic tensor of a graph value, so that in-place operations return the very object they changed.
@@ -204,6 +210,9 @@ func (in *Interpreter) produced(tensor *Tensor) { in.tensors = append(in.tensors
 
 // torchCall captures a torch operation: the op table answers for shapes where it can, the host's fake tensors where it cannot.
 func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, error) {
+	if value, handled, err := in.overriddenOperator(target, arguments); handled || err != nil {
+		return value, err
+	}
 	args, keywords, err := in.graphArguments(arguments)
 	if err != nil {
 		return nil, err
@@ -408,7 +417,7 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 		switch relation[0] {
 		case "same":
 			if original := in.tensorOf(argument); original != nil {
-				original.meta = meta
+				original.adopt(meta)
 				return original, nil
 			}
 		case "view":
@@ -487,7 +496,7 @@ func (in *Interpreter) wiredTensor(index int64) graph.Value {
 
 // getAttribute of a tensor: what torch.Tensor defines first, then attributes set from Python.
 func (v *Tensor) getAttribute(in *Interpreter, name string) (Value, error) {
-	if v.class != nil {
+	if v.class != nil && !v.intercepted() {
 		return nil, unsupported(reasonTensorSub, "%s.%s", v.class.name, name)
 	}
 	if name == "__class__" {
@@ -502,12 +511,35 @@ func (v *Tensor) getAttribute(in *Interpreter, name string) (Value, error) {
 		return nil, err
 	}
 	if found != nil {
+		data, err := in.isDataDescriptor(found)
+		if err != nil {
+			return nil, err
+		}
+		if data || v.class == nil {
+			return in.bindDescriptor(found, v, class)
+		}
+	}
+	own, err := in.tensorOwnAttribute(v, name)
+	if isRaised(err, "AttributeError") && found != nil {
 		return in.bindDescriptor(found, v, class)
 	}
-	return in.tensorOwnAttribute(v, name)
+	if !isRaised(err, "AttributeError") || v.class == nil {
+		return own, err
+	}
+	fallback, _, lookupErr := in.classLookup(class, "__getattr__")
+	if lookupErr != nil || fallback == nil {
+		if lookupErr == nil {
+			lookupErr = err
+		}
+		return nil, lookupErr
+	}
+	return in.tailCall(fallback, Arguments{Positional: []Value{v, text(name)}})
 }
 
 func (in *Interpreter) resolveTensorClass(v *Tensor) (*Class, error) {
+	if v.class != nil {
+		return v.class, nil
+	}
 	if v.id != 0 {
 		d, err := in.session.Object(v.id)
 		if err != nil {
@@ -534,13 +566,59 @@ func (in *Interpreter) tensorOwnAttribute(v *Tensor, name string) (Value, error)
 				}
 			}
 		}
-		v.source.Require(in.reason(), "no_attr", name)
+		if v.class != nil {
+			v.source.Require(in.reason(), "no_field", name) // the class may have one
+		} else {
+			v.source.Require(in.reason(), "no_attr", name)
+		}
 	}
 	return nil, in.raise("AttributeError", "'"+shortName(v.typeName())+"' object has no attribute '"+name+"'")
 }
 
-func (v *Tensor) setAttribute(_ *Interpreter, name string, _ Value) error {
-	return unsupported(reasonMutation, "tensor attribute %s", name)
+// setAttribute of a tensor: a property's setter, or an attribute in its __dict__; what torch defines in C is left to Python.
+func (v *Tensor) setAttribute(in *Interpreter, name string, value Value) error {
+	class, err := in.resolveTensorClass(v)
+	if err != nil {
+		return err
+	}
+	hook, owner, err := in.classLookup(class, "__setattr__")
+	if err != nil {
+		return err
+	}
+	found, _, err := in.classLookup(class, name)
+	if err != nil {
+		return err
+	}
+	if found, err = in.real(found); err != nil {
+		return err
+	}
+	if property, ok := found.(*descriptorValue); ok && property.kind == "property" && value != nil {
+		setter, err := in.real(property.parts[1])
+		if _, python := setter.(*Function); err != nil || !python {
+			return unsupported(reasonMutation, "tensor attribute %s", name)
+		}
+		_, err = in.tailCall(setter, Arguments{Positional: []Value{v, value}})
+		return err
+	}
+	plainHook := owner != nil && (owner.name == "object" || !userClass(owner.name)) && hook != nil
+	if value == nil || !plainHook || found != nil && !userAttribute(found) || strings.HasPrefix(name, "__") || v.class != nil && !v.intercepted() {
+		return unsupported(reasonMutation, "tensor attribute %s", name)
+	}
+	in.activity++
+	if _, again := v.attributes[name]; !again && v.id != 0 {
+		in.effects = append(in.effects, &tensorFieldEffect{v, name})
+	}
+	v.attributes[name] = value
+	return nil
+}
+
+// userAttribute tells plain values on a class, which an instance's own attribute hides.
+func userAttribute(found Value) bool {
+	switch found.(type) {
+	case *Constant, *Function, *List, *Dict, *Tuple:
+		return true
+	}
+	return false
 }
 
 func (v *Tensor) truth(*Interpreter) (bool, error) {
@@ -550,6 +628,9 @@ func (v *Tensor) truth(*Interpreter) (bool, error) {
 // readGetset reads a C-level attribute: of tensors from their metadata, of other values in the host.
 func (in *Interpreter) readGetset(name string, owner Value) (Value, error) {
 	if tensor, ok := owner.(*Tensor); ok {
+		if value, handled, err := in.overridden(&getterFunction{name}, Arguments{Positional: []Value{tensor}}); handled || err != nil {
+			return value, err
+		}
 		return in.tensorProperty(tensor, strings.TrimPrefix(name, "Tensor."))
 	}
 	switch o := owner.(type) {
@@ -672,6 +753,19 @@ func (in *Interpreter) sizeTuple(sizes []graph.Size) Value {
 
 // callTorchName calls a torch function or tensor method by canonical name.
 func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, error) {
+	if value, handled, err := in.functionGuard(name, arguments); handled || err != nil {
+		return value, err
+	}
+	if name == "Tensor.as_subclass" {
+		return in.asSubclassCall(arguments)
+	}
+	function := &Builtin{name: name}
+	if strings.HasPrefix(name, "Tensor.") {
+		function.flavor = "method"
+	}
+	if value, handled, err := in.overridden(function, arguments); handled || err != nil {
+		return value, err
+	}
 	if value, handled, err := in.torchState(name, arguments); handled || err != nil {
 		return value, err
 	}
@@ -764,7 +858,13 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 		return value, true, err
 	case "_get_tracing_state", "_log_api_usage_once":
 		return none(), true, nil
-	case "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic", "_is_torch_function_mode_enabled", "is_autocast_enabled", "is_autocast_cache_enabled",
+	case "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic":
+		found, err := in.overloadedArguments(arguments)
+		if err != nil {
+			return nil, true, err
+		}
+		return boolean(in.functionsDisabled == 0 && len(found.classes) > 0), true, nil
+	case "_is_torch_function_mode_enabled", "is_autocast_enabled", "is_autocast_cache_enabled",
 		"_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
 		return boolean(in.isTorchFunctionEnabled(name)), true, nil
 	case "is_any_autocast_enabled", "is_autocast_cpu_enabled":
@@ -782,7 +882,7 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 }
 
 func (in *Interpreter) isTorchFunctionEnabled(name string) bool {
-	return strings.HasSuffix(name, "_is_torch_function_enabled")
+	return strings.HasSuffix(name, "_is_torch_function_enabled") && in.functionsDisabled == 0
 }
 
 // setGradMode changes grad mode for the operations that follow; graphs that run in Python carry the change as a node.

@@ -16,7 +16,7 @@ from torch import nn
 
 from fusee.host import names
 from fusee.host.describe import ObjectTable
-from fusee.host.tensors import DECORATED, HAS_GRAD_FN, INFERENCE, LEAF, PARAMETER, UNUSUAL, VIEW
+from fusee.host.tensors import DECORATED, HAS_GRAD_FN, INFERENCE, INTERCEPTED, LEAF, PARAMETER, UNUSUAL, VIEW
 
 GLOBAL = 3
 
@@ -272,8 +272,13 @@ def test_tensor_subclass_is_marked_and_not_dispatched() -> None:
         def __torch_function__(cls, *args: Any, **kwargs: Any) -> Any:
             raise AssertionError("code of the user ran")
 
-    tensor = torch.ones(2).as_subclass(Wrapped)
-    assert flags(tensor) & UNUSUAL
+    class Dispatched(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, *args: Any, **kwargs: Any) -> Any:
+            raise AssertionError("code of the user ran")
+
+    assert flags(torch.ones(2).as_subclass(Wrapped)) & (UNUSUAL | INTERCEPTED) == INTERCEPTED
+    assert flags(torch.ones(2).as_subclass(Dispatched)) & (UNUSUAL | INTERCEPTED) == UNUSUAL
 
 
 def test_a_module_comes_with_its_whole_tree() -> None:

@@ -13,6 +13,7 @@ from . import guards, names
 from .answer import Answers
 from .describe import ObjectTable
 from .records import Target, new_record
+from .tensors import INTERCEPTED
 
 _MARK = "$fusee"
 _NO_REFERENCES = 2  # marshal versions below 3 write equal objects as equal bytes
@@ -92,9 +93,11 @@ class Installer:
         backend = backends.lookup(self._family.options.backend)
         value = Answers(self._table).build
         if backend is None:
-            return pygraph.as_function(graph, value)
-        module = pygraph.as_module(graph, value)
-        return backends.Deferred(lambda: module, backend)
+            run: Callable[..., Any] = pygraph.as_function(graph, value)
+        else:
+            module = pygraph.as_module(graph, value)
+            run = backends.Deferred(lambda: module, backend)
+        return _without_overrides(run) if any(map(_intercepted, graph["inputs"])) else run
 
     def _continuation(self, index: int) -> Any:
         return self._shared("continuation", self._result["continuations"][index], self._compiled)
@@ -122,6 +125,26 @@ class Installer:
         from .miss import on_miss
 
         return _shim.CompiledFunction(function, new_record(self._family, function.__code__), on_miss)
+
+
+_FLAGS = 6  # place of the flags in a tensor's metadata; numbers have less
+
+
+def _intercepted(graph_input: tuple[str, tuple[Any, ...]]) -> bool:
+    """Whether an input's class defines ``__torch_function__``."""
+    _, metadata = graph_input
+    return len(metadata) > _FLAGS and bool(metadata[_FLAGS] & INTERCEPTED)
+
+
+def _without_overrides(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph whose operations no ``__torch_function__`` sees: the capture already followed what that does."""
+    import torch
+
+    def plain(*inputs: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return run(*inputs)
+
+    return plain
 
 
 def _fingerprint(code: types.CodeType) -> tuple[bytes, tuple[int, ...]]:

@@ -222,6 +222,7 @@ def state() -> dict[str, Any]:
         "grad": torch.is_grad_enabled(),
         "inference": torch.is_inference_mode_enabled(),
         "autocast": torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"),
+        "functions_disabled": not torch._C._is_torch_function_enabled(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
         "cuda_arch": architecture(),

@@ -13,16 +13,28 @@ if TYPE_CHECKING:
     from .describe import ObjectTable
 
 PARAMETER, LEAF, HAS_GRAD_FN, INFERENCE, CONJUGATE, UNUSUAL, VIEW, DECORATED = 1, 2, 4, 8, 16, 32, 64, 128
+INTERCEPTED = 256
 
 Metadata = tuple[str, str, tuple[int, ...], tuple[int, ...], int, bool, int]
 
 
-def _dense(tensor: torch.Tensor) -> bool:
-    """A plain dense strided tensor whose memory can be read: nothing wraps it and no subclass intercepts it."""
+def _intercepted(cls: type) -> bool:
+    """Whether a class of tensors differs from a plain one in its ``__torch_function__`` at most."""
     import torch
 
-    plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter
-    if not plain_type or tensor.layout is not torch.strided or tensor.is_quantized:
+    if cls is torch.Tensor or cls is torch.nn.Parameter:
+        return False
+    dispatch = slots.lookup(cls, "__torch_dispatch__")
+    return dispatch is not None and dispatch[0] in (torch.Tensor, torch._C.TensorBase)
+
+
+def _dense(tensor: torch.Tensor) -> bool:
+    """A dense strided tensor whose memory can be read: nothing wraps it, and no subclass intercepts its operators."""
+    import torch
+
+    plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter or _intercepted(type(tensor))
+    base: Any = torch._C.TensorBase
+    if not plain_type or base.layout.__get__(tensor) is not torch.strided or base.is_quantized.__get__(tensor):
         return False
     functorch: Any = getattr(torch._C, "_functorch")  # noqa: B009 -- absent from torch's type stubs
     return not functorch.is_functorch_wrapped_tensor(tensor)
@@ -31,18 +43,24 @@ def _dense(tensor: torch.Tensor) -> bool:
 def _flags(tensor: torch.Tensor, dense: bool) -> int:
     import torch
 
+    base: Any = torch._C.TensorBase  # a subclass may hide what these say
     flags = PARAMETER if slots.is_a(tensor, torch.nn.Parameter) else 0
-    flags |= LEAF if tensor.is_leaf else 0
-    flags |= HAS_GRAD_FN if tensor.grad_fn is not None else 0
-    flags |= INFERENCE if tensor.is_inference() else 0
-    flags |= CONJUGATE if tensor.is_conj() or tensor.is_neg() else 0
+    flags |= LEAF if base.is_leaf.__get__(tensor) else 0
+    flags |= HAS_GRAD_FN if base.grad_fn.__get__(tensor) is not None else 0
+    flags |= INFERENCE if base.is_inference(tensor) else 0
+    flags |= CONJUGATE if base.is_conj(tensor) or base.is_neg(tensor) else 0
     flags |= 0 if dense else UNUSUAL
-    flags |= VIEW if tensor._is_view() else 0
+    flags |= VIEW if base._is_view(tensor) else 0
+    flags |= INTERCEPTED if dense and _intercepted(type(tensor)) else 0
     return flags | (DECORATED if _decorated(tensor) else 0)
 
 
 def _decorated(tensor: torch.Tensor) -> bool:
-    return bool(tensor._backward_hooks) or any(not _is_mark(name) for name in slots.instance_dict(tensor) or ())
+    import torch
+
+    base: Any = torch._C.TensorBase
+    hooks = base._backward_hooks.__get__(tensor)
+    return bool(hooks) or any(not _is_mark(name) for name in slots.instance_dict(tensor) or ())
 
 
 def _is_mark(name: Any) -> bool:
@@ -54,14 +72,17 @@ def metadata(tensor: torch.Tensor) -> Metadata:
     """``(dtype, device, sizes, strides, storage_offset, requires_grad, flags)``; sizes and strides in elements."""
     import torch
 
+    base: Any = torch._C.TensorBase  # a subclass may hide what these say
     with torch._C.DisableTorchFunctionSubclass():
         dense = _dense(tensor)
-        strided = tensor.layout is torch.strided
-        dtype, device = str(tensor.dtype).removeprefix("torch."), str(tensor.device)
-        sizes = tuple(map(int, tensor.shape))
-        strides = tuple(map(int, tensor.stride())) if strided else ()
-        offset = int(tensor.storage_offset()) if strided else 0
-        return dtype, device, sizes, strides, offset, tensor.requires_grad, _flags(tensor, dense)
+        strided = base.layout.__get__(tensor) is torch.strided
+        dtype = str(base.dtype.__get__(tensor)).removeprefix("torch.")
+        device = str(base.device.__get__(tensor))
+        sizes = tuple(map(int, base.shape.__get__(tensor)))
+        strides = tuple(map(int, base.stride(tensor))) if strided else ()
+        offset = int(base.storage_offset(tensor)) if strided else 0
+        gradient = base.requires_grad.__get__(tensor)
+        return dtype, device, sizes, strides, offset, gradient, _flags(tensor, dense)
 
 
 def marks(attributes: Mapping[str, Any]) -> tuple[list[tuple[int, int | None, int | None]], list[int]] | None:
@@ -93,11 +114,18 @@ class TensorReader:
         """Numbers storages by order of mention, as an address would make the trace differ from run to run."""
         if data[6] & UNUSUAL:
             return 0
-        key = tensor.untyped_storage()._cdata
+        import torch
+
+        with torch._C.DisableTorchFunctionSubclass():
+            key = torch._C.TensorBase.untyped_storage(tensor)._cdata
         return self._storages.setdefault(key, len(self._storages) + 1)
 
     def _version(self, tensor: torch.Tensor, data: Metadata) -> int:
-        return 0 if data[6] & (UNUSUAL | INFERENCE) else int(tensor._version)
+        import torch
+
+        base: Any = torch._C.TensorBase
+        with torch._C.DisableTorchFunctionSubclass():
+            return 0 if data[6] & (UNUSUAL | INFERENCE) else int(base._version.__get__(tensor))
 
 
 def tensor_class() -> type:

@@ -91,6 +91,7 @@ func integers(list bytecode.Object) []int {
 func parseState(wire bytecode.Object) *request {
 	state := trace.Field(wire, "state")
 	parsed := &request{architecture: trace.Text(state, "cuda_arch"), settings: trace.Field(wire, "settings")}
+	parsed.capture.FunctionsDisabled, _ = trace.Field(state, "functions_disabled").(bool)
 	parsed.capture.State.GradMode, _ = trace.Field(state, "grad").(bool)
 	parsed.capture.State.InferenceMode, _ = trace.Field(state, "inference").(bool)
 	parsed.capture.State.Autocast, _ = trace.Field(state, "autocast").(bool)
