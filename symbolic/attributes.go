@@ -798,6 +798,10 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 		return text(shortName(c.name)), nil
 	case "__class__":
 		return in.metaclassOf(c)
+	case "__dict__":
+		if c.made == nil && c.id != 0 {
+			return &classDict{c}, nil
+		}
 	}
 	found, owner, err := in.classLookup(c, name)
 	if err != nil {
@@ -860,7 +864,14 @@ func (in *Interpreter) metaclassAttribute(c *Class, name string) (Value, error) 
 		return nil, err
 	}
 	if found == nil {
-		return nil, in.raise("AttributeError", "type object '"+shortName(c.name)+"' has no attribute '"+name+"'")
+		fallback, _, err := in.classLookup(meta, "__getattr__")
+		if err != nil || fallback == nil {
+			if err == nil {
+				err = in.raise("AttributeError", "type object '"+shortName(c.name)+"' has no attribute '"+name+"'")
+			}
+			return nil, err
+		}
+		return in.tailCall(fallback, Arguments{Positional: []Value{c, text(name)}})
 	}
 	if builtin, ok := found.(*Builtin); ok && (builtin.flavor == "getset" || builtin.flavor == "member") {
 		if c.id == 0 {
@@ -918,7 +929,10 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 		return text(f.module), nil
 	}
 	if f.object != nil && f.object.id != 0 {
-		return in.plainGetAttribute(f.object.id, name)
+		if libraryModule(f.module) {
+			return in.plainGetAttribute(f.object.id, name)
+		}
+		return in.existingAttribute(&existing{f.object.id, nil}, name)
 	}
 	switch name {
 	case "__doc__":
@@ -1107,8 +1121,11 @@ func (in *Interpreter) partialAttribute(v *descriptorValue, name string) (Value,
 	if err != nil {
 		return nil, err
 	}
-	if builtin, ok := found.(*Builtin); found != nil && (!ok || builtin.flavor == "getset" || builtin.flavor == "member") {
+	if builtin, ok := found.(*Builtin); ok && name != "__class__" && (builtin.flavor == "getset" || builtin.flavor == "member") {
 		return nil, unsupported(reasonAttribute, "functools.partial.%s", name)
+	}
+	if name == "__class__" {
+		return class, nil
 	}
 	if found != nil {
 		return in.bindDescriptor(found, v, class)

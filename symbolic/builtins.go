@@ -78,6 +78,8 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = in.viewMethod(v, method, arguments)
 	case *Class:
 		value, handled, err = in.classMethod(v, b.name, arguments)
+	case *classDict:
+		value, handled, err = v.get(in, arguments)
 	case *Generator:
 		return v.callMethod(in, method, arguments)
 	case *Constant:

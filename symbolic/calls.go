@@ -167,6 +167,9 @@ func (v *Instance) call(in *Interpreter, arguments Arguments) (Value, error) {
 		}
 		return in.torchCall(target, arguments)
 	}
+	if v.class.name == "functools._lru_cache_wrapper" {
+		return in.callCached(v, arguments)
+	}
 	hook, _, err := in.classLookup(v.class, "__call__")
 	if err != nil {
 		return nil, err
@@ -225,6 +228,8 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 		return nil, unsupported(reasonDisabled, "%s %s", f.qualname, f.treatReason)
 	case "opaque":
 		return nil, unsupported(reasonOpaqueCall, "%s %s", f.qualname, f.treatReason)
+	case "constant":
+		return in.constantCall(f, arguments)
 	case "torch":
 		if value, handled, err := in.overridden(f, arguments); handled || err != nil {
 			return value, err

@@ -202,3 +202,56 @@ func (in *Interpreter) internCall(arguments Arguments) (Value, bool, error) {
 	_, isText := stringOf(real)
 	return real, isText, nil
 }
+
+// constantCall calls a library's function that gives the same for the same constants as long as the process lives.
+func (in *Interpreter) constantCall(f *Function, arguments Arguments) (Value, error) {
+	wired := make([]bytecode.Object, len(arguments.Positional))
+	for i, argument := range arguments.Positional {
+		wire, ok := in.wire(argument)
+		if !ok {
+			return nil, unsupported(reasonOpaqueCall, "%s of %s", f.qualname, argument.typeName())
+		}
+		wired[i] = wire
+	}
+	if len(arguments.Keywords) > 0 || f.object == nil {
+		return nil, unsupported(reasonOpaqueCall, "%s with keywords", f.qualname)
+	}
+	outcome, err := in.session.Evaluate(int64(f.object.id), wired, nil)
+	if err != nil {
+		return nil, err
+	}
+	return in.outcomeValue(outcome)
+}
+
+// callCached calls a function through functools.lru_cache. The cache itself is beyond capture: a library's functions are called past it, which
+// shows nowhere; the program's own only where it wants one graph at any price, with a warning, as what they return may be told from a cached value.
+func (in *Interpreter) callCached(v *Instance, arguments Arguments) (Value, error) {
+	wrapped, err := v.field(in, "__wrapped__")
+	if err != nil {
+		return nil, err
+	}
+	if wrapped, err = in.real(orNone(wrapped)); err != nil {
+		return nil, err
+	}
+	function, ok := wrapped.(*Function)
+	if !ok {
+		return nil, unsupported(reasonBuiltinCall, "functools.lru_cache of %s", wrapped.typeName())
+	}
+	if !libraryModule(function.module) {
+		if !in.request.Options.FullGraph {
+			return nil, unsupported(reasonBuiltinCall, "%s, whose results functools.lru_cache keeps", function.qualname)
+		}
+		in.warn(function.qualname + " is called past its functools.lru_cache: inside a compiled function nothing is cached")
+	}
+	return in.tailCall(function, arguments)
+}
+
+// warn notes something that people should hear once.
+func (in *Interpreter) warn(message string) {
+	for _, known := range in.warnings {
+		if known == message {
+			return
+		}
+	}
+	in.warnings = append(in.warnings, message)
+}

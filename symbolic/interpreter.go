@@ -30,7 +30,9 @@ type Request struct {
 // Options steer one capture.
 type Options struct {
 	FullGraph bool
-	Dynamic   Dynamic
+	// AllNodes keeps operations whose results nobody reads: another backend shall see what the program does.
+	AllNodes bool
+	Dynamic  Dynamic
 }
 
 // Interpreter captures one function once. It is used for one attempt and thrown away; attempts differ in the steps that are
@@ -58,6 +60,7 @@ type Interpreter struct {
 	classes    map[string]*Class
 	builtins   map[string]Value
 	notes      []Break
+	warnings   []string
 	numbers    map[*guards.Source]*Number
 	symbols    map[string]*Number // by name of the graph's symbol
 	static     map[string]bool    // keys of sources that are constants after all

@@ -421,6 +421,12 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		case "graph_break":
 			return nil, true, unsupported(reasonRequested, "")
 		}
+	case "inspect":
+		return in.inspectPredicate(f.qualname, arguments)
+	case "torch.utils._contextlib":
+		if f.qualname == "_set_stack_frame_name" {
+			return in.renameFrames(arguments)
+		}
 	case "torch._dynamo.decorators":
 		if f.qualname == "graph_break" {
 			return nil, true, unsupported(reasonRequested, "")

@@ -356,6 +356,12 @@ func (cg *generator) buildPlain(value Value) error {
 		}
 		cg.emitName(bytecode.LoadAttr, "__dict__")
 		return nil
+	case *classDict:
+		if err := cg.load(v.owner); err != nil {
+			return err
+		}
+		cg.emitName(bytecode.LoadAttr, "__dict__")
+		return nil
 	case *codeValue:
 		cg.loadConst(v.code)
 		return nil

@@ -17,6 +17,7 @@ type Result struct {
 	Continuations []Code
 	Steps         []Code
 	Breaks        []Break
+	Warnings      []string
 	Frame         trace.ObjectID
 }
 

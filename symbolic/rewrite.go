@@ -111,7 +111,7 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 	if err != nil {
 		return err
 	}
-	result := &Result{Code: code, Captures: in.program.Captures(), Program: in.program, Breaks: in.notes, Frame: in.request.Function}
+	result := &Result{Code: code, Captures: in.program.Captures(), Program: in.program, Breaks: in.notes, Warnings: in.warnings, Frame: in.request.Function}
 	if called {
 		result.Graph = in.graph
 		result.PythonOnly = in.pythonOnly
@@ -126,7 +126,7 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 // callGraph computes numbers, calls the graph and stores its outputs; false when nothing of the graph is needed.
 func (cg *generator) callGraph() (bool, error) {
 	in := cg.in
-	called := len(in.graph.Nodes) > 0 && (len(cg.order) > 0 || hasEffects(in.graph))
+	called := len(in.graph.Nodes) > 0 && (len(cg.order) > 0 || hasEffects(in.graph) || in.request.Options.AllNodes)
 	if called {
 		in.addOutputs(cg.order)
 	}

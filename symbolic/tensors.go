@@ -75,6 +75,9 @@ func (in *Interpreter) graphValue(value Value) (graph.Value, error) {
 	case *LibraryValue:
 		return graphLibrary(v)
 	case *Class:
+		if name, ok := legacyTypeName(v); ok {
+			return name, nil
+		}
 		if dtype, ok := map[string]graph.DType{"float": graph.Float64, "int": graph.Int64, "bool": graph.Bool}[v.name]; ok {
 			return dtype, nil
 		}
@@ -789,6 +792,11 @@ func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, e
 		if value, handled, err := in.tensorQuestion(tensor, strings.TrimPrefix(name, "Tensor."), arguments); handled || err != nil {
 			return value, err
 		}
+		if name == "Tensor.new" {
+			if arguments, err = in.spreadSize(arguments); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if !in.capturable(name, arguments) {
 		return in.evaluateCall(&Builtin{name: name}, arguments)
@@ -803,6 +811,21 @@ func isQuestionFunction(name string) bool {
 		return strings.HasPrefix(name, "torch.")
 	}
 	return false
+}
+
+// spreadSize gives the sizes in a torch.Size one by one: Tensor.new takes any other sequence for data.
+func (in *Interpreter) spreadSize(arguments Arguments) (Arguments, error) {
+	if len(arguments.Positional) != 2 {
+		return arguments, nil
+	}
+	value, err := in.real(arguments.Positional[1])
+	if err != nil {
+		return arguments, err
+	}
+	if size, ok := value.(*Tuple); ok && size.typeName() == "torch.Size" {
+		arguments.Positional = append(arguments.Positional[:1:1], size.items...)
+	}
+	return arguments, nil
 }
 
 // capturable tells operations over tensors and functions that make tensors from functions of torch's own state.

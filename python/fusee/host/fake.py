@@ -63,6 +63,7 @@ class Recorder(TorchDispatchMode):
         self._places: dict[int, Any] = {id(tensor): ("i", place) for place, tensor in enumerate(inputs)}
         self._alive: list[Any] = list(inputs)
         self.nodes: list[Any] = []
+        self.complete = True
 
     def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -86,7 +87,8 @@ class Recorder(TorchDispatchMode):
         """An argument of a node: a place, a container, or a reference."""
         if isinstance(value, torch.Tensor):
             if id(value) not in self._places:
-                raise Unfakeable("an operation used a tensor that is not among the arguments")
+                self.complete = False  # torch made a tensor of a Python value, which no node list can hold
+                return (None,)
             return self._places[id(value)]
         if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
             return "list" if isinstance(value, list) else "tuple", [self.write(item) for item in value]
@@ -162,9 +164,10 @@ class TensorCall:
             return "value", structure, self._expansion(recorder, result)
 
     def _expansion(self, recorder: Recorder, result: Any) -> Any:
-        try:
-            outputs = recorder.write(result)
-        except Unfakeable:
+        outputs = recorder.write(result)
+        if not recorder.complete:
+            if any(random for *_, (_, random) in recorder.nodes):
+                raise Unfakeable("random numbers are drawn beside a tensor that is not among the arguments")
             return None
         return {"inputs": list(self._inputs), "nodes": recorder.nodes, "output": outputs}
 

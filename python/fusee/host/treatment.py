@@ -40,6 +40,33 @@ _LEFT_ALONE = (
     "fusee",
 )
 
+# Modules inside these whose functions are looked into all the same: they keep state that capture follows, or just
+# do what they say.
+_LOOKED_INTO = frozenset({"torch.autograd.grad_mode", "torch.jit", "torch.jit._script", "torch.jit._trace"})
+_NOT_LOOKED_INTO = frozenset(
+    {"script", "trace", "trace_module", "freeze", "optimize_for_inference", "load", "save", "fork", "wait"}
+)
+
+# Functions that answer the same as long as the process lives: what the machine and the installed torch can do.
+_CONSTANT_MODULES = frozenset(
+    f"torch.{name}"
+    for name in (
+        "accelerator",
+        "backends.cpu",
+        "backends.cuda",
+        "backends.mkl",
+        "backends.mkldnn",
+        "backends.mps",
+        "backends.openmp",
+        "cuda",
+        "distributed",
+        "mps",
+        "mtia",
+        "xpu",
+    )
+)
+_CONSTANT_NAMES = frozenset({"is_available", "is_built", "is_bf16_supported", "device_count"})
+
 _TENSOR_LEFT_ALONE = frozenset(
     {"backward", "register_hook", "register_post_accumulate_grad_hook", "__repr__", "__format__", "__reduce_ex__"}
     | {
@@ -67,7 +94,7 @@ def plain_function(value: Any) -> types.FunctionType:
 
 
 def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
-    """``(treat, name, reason)`` for a function: treat is inline, break, opaque or torch."""
+    """``(treat, name, reason)`` for a function: treat is inline, break, opaque, constant or torch."""
     marked = _marked(function)
     if marked:
         return "break", function.__name__, marked
@@ -77,8 +104,10 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
         return _operator(operator)
     if module == "fusee.api" and function.__name__ == "graph_break":
         return "break", "fusee.graph_break", "fusee.graph_break() was called"
+    if module in _CONSTANT_MODULES and function.__qualname__ in _CONSTANT_NAMES:
+        return "constant", function.__name__, ""
     left_alone = _left_alone(module)
-    if left_alone:
+    if left_alone and (module not in _LOOKED_INTO or function.__qualname__ in _NOT_LOOKED_INTO):
         return "opaque", f"{module}.{function.__qualname__}", f"functions of {left_alone} are not looked into"
     return "inline", function.__name__, ""
 

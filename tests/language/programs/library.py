@@ -191,7 +191,21 @@ def deque_methods(n):
     e.rotate(-n)
     e.reverse()
     e.remove("set")
-    return d, e, popped, d[0], d[-1], len(d), "set" in d, d.count(2), d.index(2), d == e, d != e, bool(d), list(reversed(d))
+    return (
+        d,
+        e,
+        popped,
+        d[0],
+        d[-1],
+        len(d),
+        "set" in d,
+        d.count(2),
+        d.index(2),
+        d == e,
+        d != e,
+        bool(d),
+        list(reversed(d)),
+    )
 
 
 @calls((3,), (0,))

@@ -34,6 +34,7 @@ func parseRequest(wire bytecode.Object) (*request, error) {
 	}
 	parsed.capture.Options.FullGraph, _ = trace.Field(wire, "fullgraph").(bool)
 	parsed.python = trace.Text(wire, "backend") == "python"
+	parsed.capture.Options.AllNodes = parsed.python
 	dynamic, err := parseDynamic(wire)
 	parsed.capture.Options.Dynamic = dynamic
 	return parsed, err

@@ -171,6 +171,9 @@ func (s *Service) addWarnings(result *bytecode.Dict, c *Compilation) {
 		}
 	}
 	warn(s.generators.takeWarnings())
+	if c.Capture != nil {
+		warn(c.Capture.Warnings)
+	}
 	for _, compiled := range c.Graphs {
 		warn(compiled.warnings)
 	}

@@ -1,0 +1,203 @@
+"""Programs that keep torch's state, or ask about it, are captured whole and do what they do uncompiled."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from outcome import Describer
+
+import fusee
+
+
+def no_grad_block(x: Any) -> Any:
+    with torch.no_grad():
+        y = x * 2
+        with torch.enable_grad():
+            z = x * 3
+    return y, z, x * 4, torch.is_grad_enabled()
+
+
+def grad_mode_set(x: Any) -> Any:
+    with torch.set_grad_enabled(False):
+        y = x * 2
+    torch.set_grad_enabled(False)
+    z = x * 2
+    torch.set_grad_enabled(True)
+    return y, z, x * 2
+
+
+def grad_mode_left_changed(x: Any) -> Any:
+    torch.set_grad_enabled(False)
+    return x * 2
+
+
+def decorated_functions(x: Any) -> Any:
+    @torch.no_grad()
+    def without(v: Any) -> Any:
+        return v * 2
+
+    @torch.enable_grad
+    def within(v: Any) -> Any:
+        return v * 2
+
+    with torch.no_grad():
+        y = within(x)
+    return without(x), y, without.__name__
+
+
+def exception_in_no_grad(x: Any) -> Any:
+    try:
+        with torch.no_grad():
+            raise ValueError("inside")
+    except ValueError:
+        return x * 2, torch.is_grad_enabled()
+
+
+def local_context_manager(x: Any) -> Any:
+    @contextlib.contextmanager
+    def added(amount: int) -> Any:
+        try:
+            yield x + amount
+        finally:
+            pass
+
+    with added(3) as y:
+        return y * 2
+
+
+def availability(x: Any) -> Any:
+    found = [
+        torch.distributed.is_available(),
+        torch.cuda.is_available(),
+        torch.backends.mps.is_available(),
+        torch.mps.is_available(),
+        torch.xpu.is_available(),
+    ]
+    return x + 1, found
+
+
+def torchscript(x: Any) -> Any:
+    return (
+        torch.jit.is_scripting(),
+        torch.jit.is_tracing(),
+        torch.jit.annotate(int, x + 1),
+        torch.jit._unwrap_optional(x),
+    )
+
+
+def tensors_of_constants(x: Any) -> Any:
+    return torch.as_tensor(2), torch.tensor(range(3)), torch.tensor([(1, 2), (3, 4)]), x + torch.tensor([1.0, 2.0, 3.0])
+
+
+def legacy_types(x: Any) -> Any:
+    return x.type(torch.HalfTensor), x.type(torch.float64), x.type(), x.new(x.size()).shape, x.new([1, 2])
+
+
+class Counted:
+    x = 1
+
+
+def class_namespace(x: Any) -> Any:
+    return (
+        "x" in Counted.__dict__,
+        "y" in type(Counted()).__dict__,
+        Counted.__dict__["x"],
+        Counted.__dict__.get("y", 5),
+        x,
+    )
+
+
+class Meta(type):
+    def __getattr__(cls, name: str) -> int:
+        return len(name)
+
+
+class WithMeta(metaclass=Meta):
+    attr = 3
+
+
+def metaclass_getattr(x: Any) -> Any:
+    return x + WithMeta.attr + WithMeta.dynamic, hasattr(WithMeta, "anything")
+
+
+PROGRAMS = [
+    no_grad_block, grad_mode_set, grad_mode_left_changed, decorated_functions, exception_in_no_grad,
+    local_context_manager, availability, torchscript, tensors_of_constants, legacy_types, class_namespace,
+    metaclass_getattr,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_captured_whole(program: Callable[..., Any]) -> None:
+    function = fusee.compile(program, fullgraph=True)
+    for _ in range(2):
+        outcomes = []
+        for run in (program, function):
+            with torch.enable_grad():
+                outcomes.append(Describer()((run(torch.arange(3.0, requires_grad=True)), torch.is_grad_enabled())))
+        assert outcomes[0] == outcomes[1]
+
+
+def marked(x: Any) -> Any:
+    return x * 2 if getattr(marked, "double", False) else x
+
+
+def test_attributes_of_functions_are_guarded() -> None:
+    function = fusee.compile(marked, fullgraph=True)
+    x = torch.ones(2)
+    try:
+        assert function(x) is x
+        for double in (True, False, True):
+            marked.double = double  # type: ignore[attr-defined]
+            assert torch.equal(function(x), marked(x))
+    finally:
+        del marked.double  # type: ignore[attr-defined]
+    assert function(x) is x
+
+
+def test_names_in_a_class_are_guarded() -> None:
+    function = fusee.compile(lambda x: x + 1 if "late" in Counted.__dict__ else x - 1, fullgraph=True)
+    x = torch.ones(2)
+    assert torch.equal(function(x), x - 1)
+    Counted.late = 1  # type: ignore[attr-defined]
+    try:
+        assert torch.equal(function(x), x + 1)
+    finally:
+        del Counted.late  # type: ignore[attr-defined]
+    assert torch.equal(function(x), x - 1)
+
+
+@functools.lru_cache
+def cached(x: Any, factor: int = 2) -> Any:
+    return x * factor
+
+
+def test_cached_functions_are_called_past_their_cache_only_for_one_graph() -> None:
+    x = torch.ones(2)
+    with pytest.warns(fusee.FuseeWarning, match="cached is called past its functools.lru_cache"):
+        assert torch.equal(fusee.compile(lambda x: cached(x) + 1, fullgraph=True)(x), x * 2 + 1)
+    fusee.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fusee.compile(lambda x: cached(x))(x) is cached(x)
+
+
+def test_another_backend_sees_operations_that_nobody_reads() -> None:
+    seen: list[int] = []
+
+    def backend(module: Any, _: Any) -> Any:
+        seen.append(sum("call" in node.op for node in module.graph.nodes))
+        return module.forward
+
+    def asked(x: Any) -> Any:
+        y = x + 1
+        return torch.is_floating_point(y)
+
+    assert fusee.compile(asked, backend=backend)(torch.ones(2)) is True
+    assert seen == [1]
