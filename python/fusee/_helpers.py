@@ -83,7 +83,7 @@ def new_subclass(cls: Any, base: Any) -> Any:
     kind: Any = type(base)
     if kind in (list, set, dict, deque):
         made = kind.__new__(cls)
-        (kind.update if kind in (set, dict) else kind.extend)(made, base)
+        getattr(kind, "update" if kind in (set, dict) else "extend")(made, base)
         return made
     return kind.__new__(cls, base)
 
