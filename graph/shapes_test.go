@@ -175,3 +175,68 @@ func BenchmarkBuildTable(b *testing.B) {
 		buildOpTable()
 	}
 }
+
+func TestLowerEndIsOneGuard(t *testing.T) {
+	e := NewShapeEnvironment()
+	size, number := e.NewSymbol(6, 0, SymbolSource{}), e.NewSymbol(9, Unbounded, SymbolSource{Dim: -1})
+	if e.IsOne(size) || e.IsZero(size) || !e.Less(Static(1), size) || e.Equal(e.Multiply(Static(4), size), Static(1)) {
+		t.Error("a decision disagrees with the hints")
+	}
+	if !e.Less(Static(5), number) || !e.LessEqual(Static(3), number) || e.Equal(number, Static(6)) {
+		t.Error("a decision disagrees with the hints")
+	}
+	if got, want := e.String(), "2 <= s0\n7 <= s1"; got != want {
+		t.Errorf("guards\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestPinnedSymbolsAreReplaced(t *testing.T) {
+	e := NewShapeEnvironment()
+	a, b, c := e.NewSymbol(6, 0, SymbolSource{}), e.NewSymbol(6, 0, SymbolSource{}), e.NewSymbol(3, 0, SymbolSource{})
+	sum := e.Add(b, e.Modulo(c, Static(2)))
+	if !e.Equal(a, b) || !e.Equal(c, Static(3)) || !e.Equal(b, a) {
+		t.Error("a decision disagrees with the hints")
+	}
+	if got := e.Canonical(sum); got.String() != "s0 + 1" || got.Hint != 7 {
+		t.Errorf("got %s (%d), want s0 + 1 (7)", got, got.Hint)
+	}
+	if len(e.Guards()) != 2 {
+		t.Errorf("the same decision left guards twice: %v", e.Guards())
+	}
+	if !e.Equal(a, Static(6)) || e.Canonical(b).String() != "6" {
+		t.Errorf("s1 follows s0 to %s, want 6", e.Canonical(b))
+	}
+}
+
+// TestCanonicalKeepsValues compares random expressions before and after pinning, under values that satisfy the guards.
+func TestCanonicalKeepsValues(t *testing.T) {
+	random := rand.New(rand.NewSource(5))
+	for round := range 200 {
+		e := NewShapeEnvironment()
+		symbols := []Size{e.NewSymbol(4, 0, SymbolSource{}), e.NewSymbol(4, 0, SymbolSource{}), e.NewSymbol(2, 0, SymbolSource{})}
+		expression := symbols[round%3]
+		for range 4 {
+			operand := symbols[random.Intn(3)]
+			switch random.Intn(4) {
+			case 0:
+				expression = e.Add(expression, operand)
+			case 1:
+				expression = e.Multiply(expression, operand)
+			case 2:
+				expression = e.FloorDivide(expression, Static(int64(random.Intn(3)+1)))
+			default:
+				expression = e.Maximum(e.Subtract(expression, operand), Static(1))
+			}
+		}
+		e.Equal(symbols[0], symbols[1])
+		e.Equal(e.Multiply(Static(2), symbols[2]), symbols[0])
+		for half := int64(0); half < 5; half++ {
+			values := map[string]int64{"s0": 2 * half, "s1": 2 * half, "s2": half}
+			before, known := (&Expr{Op: ExprAdd, Args: []*Expr{constant(0), expression.polynomial().expr()}}).Evaluate(values)
+			after, knownAfter := (&Expr{Op: ExprAdd, Args: []*Expr{constant(0), e.Canonical(expression).polynomial().expr()}}).Evaluate(values)
+			if !known || !knownAfter || before != after {
+				t.Fatalf("%s is %d, %s is %d under %v", expression, before, e.Canonical(expression), after, values)
+			}
+		}
+	}
+}

@@ -183,3 +183,30 @@ func TestChecksReadAsPython(t *testing.T) {
 		}
 	}
 }
+
+func TestComparisonOfNumbers(t *testing.T) {
+	p := NewProgram()
+	x, y := argument(p, 0), argument(p, 1)
+	x.Require(here, "range", bytecode.None, bytecode.None)
+	limit := &Number{Operation: "constant", Constant: int64(5)}
+	value := &Number{Operation: "value", Source: x}
+	size := &Number{Operation: "size", Source: y, Dimension: 1}
+	p.Compare(here, "<=", limit, value)
+	p.Compare(here, "<", &Number{Operation: "+", Args: []*Number{value, &Number{Operation: "*", Args: []*Number{limit, value}}}}, size)
+	p.Compare(here, "==", limit, limit)
+	if p.Captures() != 2 {
+		t.Errorf("%d captures, want those of the comparison of two sources", p.Captures())
+	}
+	want := "((('arg', 0), (('range', None, None), ('holds', '<=', 5, ('value', -1))), 0, ()), " +
+		"(('arg', 1), (('holds', '<', ('+', ('value', 0), ('*', 5, ('value', 0))), ('size', -1, 1)),), 1, ()))"
+	if got := wireText(t, p); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var texts []string
+	for _, check := range p.Describe(names) {
+		texts = append(texts, check.Text)
+	}
+	if got := strings.Join(texts, "; "); got != "type(x) is int; x >= 5; x + (5 * x) < y.size(1)" {
+		t.Errorf("got %s", got)
+	}
+}

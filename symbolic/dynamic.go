@@ -23,7 +23,8 @@ type ChangedTensor struct{ Sizes, Strides []int }
 
 // symbolicConstant makes a number of an int or float that may differ from call to call; nil for other constants.
 func (in *Interpreter) symbolicConstant(source *guards.Source, value bytecode.Object) *Number {
-	if source == nil || source.Accessor.Kind == "object" || in.request.Options.Dynamic.Off {
+	dynamic := &in.request.Options.Dynamic
+	if source == nil || source.Accessor.Kind == "object" || dynamic.Off || !dynamic.All && len(dynamic.Numbers) == 0 {
 		return nil
 	}
 	if known := in.numbers[source]; known != nil {
@@ -34,7 +35,7 @@ func (in *Interpreter) symbolicConstant(source *guards.Source, value bytecode.Ob
 	if !isInt && !isFloat || isInt && !manageable(n) {
 		return nil
 	}
-	if key := source.Key(); in.static[key] || !in.request.Options.Dynamic.Numbers[key] && !(in.request.Options.Dynamic.All && source.IsArgument()) {
+	if key := source.Key(); in.static[key] || !dynamic.Numbers[key] && !(dynamic.All && source.IsArgument()) {
 		return nil
 	}
 	number := &Number{hint: value, source: source, kind: "value"}
@@ -81,12 +82,16 @@ func readMarks(fields bytecode.Tuple) *marks {
 
 // symbolicSizes gives an existing tensor symbols for the sizes and strides that may differ from call to call.
 func (in *Interpreter) symbolicSizes(t *Tensor, fields bytecode.Tuple) {
-	if t.source == nil || t.source.Accessor.Kind == "object" || in.request.Options.Dynamic.Off || t.meta.Flags&graph.FlagNotPlain != 0 {
+	dynamic := &in.request.Options.Dynamic
+	if t.source == nil || t.source.Accessor.Kind == "object" || dynamic.Off || t.meta.Flags&graph.FlagNotPlain != 0 {
+		return
+	}
+	if !dynamic.All && len(dynamic.Tensors) == 0 && len(fields) < 11 {
 		return
 	}
 	found := readMarks(fields)
-	changed := in.request.Options.Dynamic.Tensors[t.source.Key()]
-	all := in.request.Options.Dynamic.All && t.source.IsArgument() && t.meta.Flags&graph.FlagParameter == 0
+	changed := dynamic.Tensors[t.source.Key()]
+	all := dynamic.All && t.source.IsArgument() && t.meta.Flags&graph.FlagParameter == 0
 	for d := range t.meta.Sizes {
 		wanted := all || slices.Contains(changed.Sizes, d) || slices.Contains(found.dynamic, d)
 		if wanted && !slices.Contains(found.static, d) {

@@ -56,7 +56,7 @@ def compile(
 
     Args:
         fullgraph: raise Unsupported where one graph cannot hold the whole function, instead of breaking the graph.
-        dynamic: True: sizes are symbolic from the start; False: never; None: where they changed.
+        dynamic: True: sizes and numbers are symbolic from the start; False: never; None: once they changed.
         backend: "fusee", "eager", "aot_eager", "inductor", or a callable ``(gm, example_inputs)``.
         mode: "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
         options: settings by name (``fusee.settings.TABLE`` lists them) for this function.

@@ -135,6 +135,14 @@ def no_tensors(a: int, b: int) -> int:
     return a * b + 1
 
 
+def symbolic_numbers(x: torch.Tensor, n: int, rate: float) -> Any:
+    """Sizes, an int and a float that may differ from call to call, and a branch on one of them."""
+    y = x.view(x.size(0), -1) * rate + n
+    if n > 2:
+        y = y[: n * 2]
+    return y, n // 2, [rate * 0.5, min(1.0, n / 5)], torch.arange(n)
+
+
 def _tensor(*sizes: int) -> torch.Tensor:
     count = math.prod(sizes)
     return (torch.arange(count, dtype=torch.float32) / count - 0.4).reshape(sizes)
@@ -157,3 +165,6 @@ CASES: dict[Callable[..., Any], Arguments] = {
     unknown_operation: lambda: (_tensor(4),),
     no_tensors: lambda: (6, 7),
 }
+
+# Captured with everything symbolic.
+DYNAMIC: dict[Callable[..., Any], Arguments] = {symbolic_numbers: lambda: (_tensor(7, 3), 3, 0.5)}

@@ -22,7 +22,7 @@ import fusee
 from fusee.backends import dynamo_backend
 from fusee.host.record import MAGIC
 
-from .functions import CASES
+from .functions import CASES, DYNAMIC
 
 _LENGTH = struct.Struct("<I")
 _PREFIXES = (sysconfig.get_paths()["purelib"] + "/", str(Path(__file__).parents[2]) + "/")
@@ -77,8 +77,9 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    for function, arguments in CASES.items():
-        record(folder, function.__name__, lambda f=function, a=arguments: fusee.compile(f)(*a()))  # type: ignore[misc]
+    for function, arguments in (CASES | DYNAMIC).items():
+        fast = fusee.compile(function, dynamic=True if function in DYNAMIC else None)
+        record(folder, function.__name__, lambda f=fast, a=arguments: f(*a()))  # type: ignore[misc]
     lowered = torch.compile(attention_weights, backend=dynamo_backend)
     record(folder, "lower", lambda: lowered(torch.ones(3, 4, requires_grad=True)).sum().backward())
 

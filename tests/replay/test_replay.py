@@ -14,7 +14,7 @@ import torch
 import fusee
 
 from .conftest import Command
-from .functions import CASES, pointwise
+from .functions import CASES, pointwise, symbolic_numbers
 
 NAMES = {function.__name__: function for function in CASES}
 
@@ -52,6 +52,19 @@ def test_replay_is_identical(name: str, tmp_path: Path, replay: Command) -> None
     files = recorded(name, tmp_path / "traces")
     assert files
     for file in files:
+        done = replay(file)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.endswith("Identical to the recorded compilation.\n")
+
+
+def test_replay_of_symbolic_numbers(tmp_path: Path, replay: Command) -> None:
+    calls = [(torch.ones(size, 3), n, 0.25 * n) for size, n in ((7, 3), (8, 4), (20, 9), (5, 1))]
+    with fusee.record(tmp_path / "traces") as recorder:
+        fast = fusee.compile(symbolic_numbers)
+        for arguments in calls:
+            same(fast(*arguments), symbolic_numbers(*arguments))
+    assert len(recorder.files) == 3  # as it came first, with symbols, and on the other side of the branch
+    for file in recorder.files:
         done = replay(file)
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith("Identical to the recorded compilation.\n")
