@@ -129,6 +129,17 @@ def test_folder_that_others_can_write_is_not_trusted(cache: Path) -> None:
     assert CONNECTION._child is not None
 
 
+def test_nothing_is_written_without_a_cache(
+    cache: Path, environment: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    environment(FUSEE_CACHE="0")
+    run(5)
+    assert CONNECTION._child is not None
+    assert not cache.exists() and not list((tmp_path / "here").iterdir())
+
+
 def test_compiler_starts_ahead_of_the_first_call(cache: Path) -> None:
     fast = fusee.compile(f)
     child = CONNECTION._child

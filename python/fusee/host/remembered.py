@@ -118,10 +118,12 @@ def conversation(request: Message, answer: Answer, options: Mapping[str, setting
 
 def _entries(cache: str) -> Path | None:
     """The entries' folder, made if need be; None where somebody else can write it: what it holds is run as code."""
+    if not cache:
+        return None
     folder = Path(cache, _FOLDER)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        return folder if cache and all(map(_private, (folder.parent, folder))) else None
+        return folder if all(map(_private, (folder.parent, folder))) else None
     except OSError:
         return None
 
