@@ -103,7 +103,34 @@ func (t *Tuple) setAttribute(in *Interpreter, name string, value Value) error {
 }
 
 func (in *Interpreter) raiseAttributeError(owner Value, name string) error {
-	return in.raise("AttributeError", "'"+shortName(owner.typeName())+"' object has no attribute '"+name+"'")
+	return in.raiseMissingAttribute("'"+shortName(owner.typeName())+"' object has no attribute '"+name+"'", owner, name)
+}
+
+// raiseMissingAttribute raises AttributeError with the members that tell what was looked for.
+func (in *Interpreter) raiseMissingAttribute(message string, owner Value, name string) error {
+	exception, err := in.newException(in.builtinClass("AttributeError"), Arguments{Positional: []Value{text(message)}})
+	if err != nil {
+		return err
+	}
+	in.setMembers(exception, map[string]Value{"name": text(name), "obj": owner})
+	return in.raiseInstance(exception)
+}
+
+// raiseNoName is the NameError of a name that is found nowhere.
+func (in *Interpreter) raiseNoName(name string) error {
+	exception, err := in.newException(in.builtinClass("NameError"), Arguments{Positional: []Value{text("name '" + name + "' is not defined")}})
+	if err != nil {
+		return err
+	}
+	in.setMembers(exception, map[string]Value{"name": text(name)})
+	return in.raiseInstance(exception)
+}
+
+func (in *Interpreter) setMembers(exception *Instance, members map[string]Value) {
+	for _, name := range sortedNames(members) {
+		exception.exception.members[name] = members[name]
+		exception.exception.writeMember(name)
+	}
 }
 
 // shortName is a class's __name__ from its canonical name.
@@ -758,7 +785,7 @@ func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error)
 		return nil, err
 	}
 	if reference == nil {
-		return nil, in.raise("AttributeError", "module '"+v.name+"' has no attribute '"+name+"'")
+		return nil, in.raiseMissingAttribute("module '"+v.name+"' has no attribute '"+name+"'", v, name)
 	}
 	var source *guards.Source
 	if libraryModule(v.name) {
@@ -867,7 +894,7 @@ func (in *Interpreter) metaclassAttribute(c *Class, name string) (Value, error) 
 		fallback, _, err := in.classLookup(meta, "__getattr__")
 		if err != nil || fallback == nil {
 			if err == nil {
-				err = in.raise("AttributeError", "type object '"+shortName(c.name)+"' has no attribute '"+name+"'")
+				err = in.raiseMissingAttribute("type object '"+c.baseName()+"' has no attribute '"+name+"'", c, name)
 			}
 			return nil, err
 		}

@@ -320,7 +320,7 @@ func (d *Dict) findEqual(in *Interpreter, key Value, custom *customHash) (*dictE
 	if err != nil {
 		return nil, err
 	}
-	position, err := in.findEqual(entryKeys(entries), key, custom)
+	position, err := in.findEqual(entryKeys(entries), key, custom, storedHashes(d.index))
 	if err != nil || position < 0 {
 		return nil, err
 	}
@@ -527,6 +527,7 @@ func (d *Dict) copy(in *Interpreter) (*Dict, error) {
 	}
 	copied := newDict()
 	copied.class, copied.factory = d.class, d.factory
+	defer in.copying(storedHashes(d.index))()
 	for _, entry := range entries {
 		if err := copied.setItem(in, entry.key, entry.value); err != nil {
 			return nil, err
@@ -540,6 +541,7 @@ func (in *Interpreter) updateDict(target *Dict, other *Dict) error {
 	if err != nil {
 		return err
 	}
+	defer in.copying(storedHashes(other.index))()
 	for _, entry := range entries {
 		if err := target.setItem(in, entry.key, entry.value); err != nil {
 			return err
@@ -591,7 +593,7 @@ func (s *Set) find(in *Interpreter, item Value) (int, any, error) {
 	}
 	custom, isCustom := hashed.(*customHash)
 	if isCustom || s.custom {
-		position, err := in.findEqual(s.items, item, custom)
+		position, err := in.findEqual(s.items, item, custom, storedHashes(s.index))
 		return position, hashed, err
 	}
 	if position, found := s.index[hashed]; found {
@@ -890,6 +892,9 @@ func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {
 	}
 	target, isDict := below.(*Dict)
 	other, ok := source.(*Dict)
+	if isDict && !ok && i.Opcode == bytecode.DictUpdate {
+		return in.mergeInto(target, source)
+	}
 	if !ok || !isDict {
 		return unsupported(reasonItem, "** of %s", source.typeName())
 	}

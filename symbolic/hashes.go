@@ -128,6 +128,9 @@ func (in *Interpreter) hashInstance(v *Instance) (any, error) {
 }
 
 func (in *Interpreter) customHashOf(v *Instance) (any, error) {
+	if known := in.copied[v]; known != nil {
+		return known, nil
+	}
 	number, err := in.hashNumber(v)
 	if err != nil {
 		return nil, err
@@ -203,8 +206,28 @@ func (in *Interpreter) itemHash(item Value) (bytecode.Object, error) {
 	return nil, nil
 }
 
+// storedHashes are the hashes that a table keeps of its items: CPython asks an object for its hash once for each table.
+func storedHashes[T any](index map[any]T) map[*Instance]*customHash {
+	stored := map[*Instance]*customHash{}
+	for key := range index {
+		if custom, ok := key.(*customHash); ok {
+			if instance, ok := custom.value.(*Instance); ok {
+				stored[instance] = custom
+			}
+		}
+	}
+	return stored
+}
+
+// copying lets what follows take over the stored hashes of a table, as copies of sets and dicts do; the returned function ends that.
+func (in *Interpreter) copying(stored map[*Instance]*customHash) func() {
+	before := in.copied
+	in.copied = stored
+	return func() { in.copied = before }
+}
+
 // findEqual looks an item up among others by hash and comparison, as a table does in which some objects compare by methods of their own.
-func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash) (int, error) {
+func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash, stored map[*Instance]*customHash) (int, error) {
 	number := bytecode.Object(nil)
 	var err error
 	if custom != nil {
@@ -223,7 +246,7 @@ func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash) 
 		if candidate == wanted {
 			return i, nil
 		}
-		other, err := in.itemHash(candidate)
+		other, err := in.storedHash(candidate, stored)
 		if err != nil {
 			return 0, err
 		}
@@ -237,8 +260,16 @@ func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash) 
 	return -1, nil
 }
 
+func (in *Interpreter) storedHash(item Value, stored map[*Instance]*customHash) (bytecode.Object, error) {
+	if instance, ok := item.(*Instance); ok && stored[instance] != nil {
+		return stored[instance].number, nil
+	}
+	return in.itemHash(item)
+}
+
 // hashCall is builtins.hash.
 func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
+	defer in.copying(nil)()
 	value, err := in.real(value)
 	if err != nil {
 		return nil, true, err

@@ -381,7 +381,7 @@ func (in *Interpreter) globalName(f *Frame, name string) (Value, error) {
 	if err != nil || value != nil {
 		return value, err
 	}
-	return nil, in.raise("NameError", "name '"+name+"' is not defined")
+	return nil, in.raiseNoName(name)
 }
 
 func (in *Interpreter) deleteGlobal(f *Frame, name string) error {
@@ -390,7 +390,7 @@ func (in *Interpreter) deleteGlobal(f *Frame, name string) error {
 		return err
 	}
 	if value == nil {
-		return in.raise("NameError", "name '"+name+"' is not defined")
+		return in.raiseNoName(name)
 	}
 	return f.function.globals.setItem(in, text(name), nil)
 }

@@ -70,6 +70,7 @@ type Interpreter struct {
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int
+	copied            map[*Instance]*customHash // hashes that a table being copied has stored
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
 }

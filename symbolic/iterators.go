@@ -1,8 +1,6 @@
 package symbolic
 
 import (
-	"github.com/cockroachdb/errors"
-
 	"fusee/bytecode"
 	"fusee/guards"
 )
@@ -57,7 +55,8 @@ type dictIterator struct {
 	kind     string
 	keys     []Value // at the start
 	position int
-	born     int // the step that made it
+	last     *dictEntry // that was given last
+	born     int        // the step that made it
 }
 
 func (v *dictIterator) typeName() string { return "dict_" + v.kind[:len(v.kind)-1] + "iterator" }
@@ -73,7 +72,7 @@ func (v *dictIterator) next(in *Interpreter) (Value, error) {
 		return nil, in.raise("RuntimeError", "dictionary changed size during iteration")
 	}
 	if v.position == len(v.keys) {
-		return nil, nil
+		return nil, v.checkEnd(in)
 	}
 	entry := entries[v.position]
 	if entry.key != v.keys[v.position] {
@@ -81,7 +80,23 @@ func (v *dictIterator) next(in *Interpreter) (Value, error) {
 	}
 	in.activity++
 	v.position++
+	v.last = entry
 	return entry.item(v.kind), nil
+}
+
+// smallTable is how many keys CPython's smallest table of a dict takes before it is laid out anew.
+const smallTable = 5
+
+// checkEnd finds keys that came behind the last one while others went: CPython sees them at the end of the walk.
+func (v *dictIterator) checkEnd(in *Interpreter) error {
+	if v.last == nil || !v.last.deleted {
+		return nil
+	}
+	if v.dict.object != nil || len(v.dict.entries) > smallTable {
+		return unsupported(reasonIteration, "a dict whose keys change meanwhile")
+	}
+	v.position = len(v.keys) + 1
+	return in.raise("RuntimeError", "dictionary keys changed during iteration")
 }
 
 // item is what a view of the kind shows of an entry.
@@ -253,7 +268,7 @@ func (in *Interpreter) iterateInstance(v *Instance) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return in.real(result)
+		return in.checkedIterator(result)
 	}
 	getter, err := in.specialMethod(v.class, "__getitem__", v)
 	if err != nil {
@@ -262,15 +277,42 @@ func (in *Interpreter) iterateInstance(v *Instance) (Value, error) {
 	if getter == nil {
 		return nil, in.raise("TypeError", "'"+shortName(v.class.name)+"' object is not iterable")
 	}
-	position := int64(0)
+	position, done := int64(0), false
 	return &goIterator{kind: "iterator", born: in.frame.step, step: func(in *Interpreter) (Value, error) {
+		if done {
+			return nil, nil
+		}
 		item, err := in.call(getter, Arguments{Positional: []Value{integer(position)}})
-		if isRaised(err, "IndexError") {
+		if isRaised(err, "IndexError") || isRaised(err, "StopIteration") {
+			done = true
 			return nil, nil
 		}
 		position++
 		return item, err
 	}}, nil
+}
+
+// checkedIterator is what an __iter__ returned, which must be an iterator.
+func (in *Interpreter) checkedIterator(result Value) (Value, error) {
+	result, err := in.real(result)
+	if err != nil {
+		return nil, err
+	}
+	able := false
+	switch v := result.(type) {
+	case iterator, *Opaque:
+		able = true
+	case *Instance:
+		hook, _, err := in.classLookup(v.class, "__next__")
+		if err != nil {
+			return nil, err
+		}
+		able = hook != nil
+	}
+	if !able {
+		return nil, in.raise("TypeError", "iter() returned non-iterator of type '"+shortName(result.typeName())+"'")
+	}
+	return result, nil
 }
 
 // iterateClass walks an enum's members; the metaclass's __iter__ is Python.
@@ -348,237 +390,6 @@ func (in *Interpreter) remaining(walker Value) ([]Value, error) {
 		}
 		items = append(items, item)
 	}
-}
-
-// Generator is a generator object whose frame waits between its items.
-type Generator struct {
-	frame    *Frame
-	started  bool
-	finished bool
-	running  bool
-	returned Value
-	born     int // the step that made it
-}
-
-func (g *Generator) typeName() string { return "generator" }
-
-// makeGenerator is RETURN_GENERATOR: the frame so far becomes a generator object, which is the call's result.
-func (in *Interpreter) makeGenerator(f *Frame) (Value, bool, error) {
-	if f.code.Flags&(bytecode.FlagCoroutine|bytecode.FlagAsyncGenerator) != 0 {
-		return nil, false, unsupported(reasonGenerator, "%s is asynchronous", f.code.Name)
-	}
-	if f.back == nil {
-		return nil, false, unsupported(reasonGenerator, "%s is a generator function", f.code.Name)
-	}
-	waiting := *f
-	waiting.resumable, waiting.adapter = false, nil
-	waiting.stack = []Value{none()} // what the POP_TOP after RETURN_GENERATOR takes
-	generator := &Generator{frame: &waiting, born: f.back.step}
-	in.generators = append(in.generators, generator)
-	waiting.generator = generator
-	return generator, true, nil
-}
-
-// abandoned finds a generator that stands inside a try statement or a with block at the end of the capture: what runs there when Python
-// drops it is left to Python, which makes the generator itself then.
-func (in *Interpreter) abandoned() error {
-	for _, g := range in.generators {
-		if g.started && !g.finished && !g.running && g.frame.handlerFor(g.frame.info.index[g.frame.current]) != nil {
-			return &restart{step: g.born, reason: &Unsupported{reasonGenerator, g.frame.code.Name + " is left unfinished"}}
-		}
-	}
-	return nil
-}
-
-func (g *Generator) next(in *Interpreter) (Value, error) { return g.resume(in, nil, nil) }
-
-// resume runs the frame to its next yield; nil at the end. sent is pushed as the value of the yield, thrown is raised there.
-func (g *Generator) resume(in *Interpreter, sent Value, thrown *Raised) (Value, error) {
-	in.activity++
-	if g.running {
-		return nil, in.raise("ValueError", "generator already executing")
-	}
-	if g.finished {
-		if thrown != nil {
-			return nil, thrown
-		}
-		return nil, nil
-	}
-	if g.started {
-		g.frame.push(orNone(sent))
-	}
-	if thrown != nil {
-		if err := g.throwInto(in, thrown); err != nil {
-			g.finished = true
-			return nil, err
-		}
-	}
-	g.started, g.running = true, true
-	g.frame.yielded = false
-	value, err := in.run(g.frame)
-	g.running = false
-	if err != nil {
-		g.finished = true
-		if isRaised(err, "StopIteration") {
-			stop := err.(*Raised)
-			failure := in.raise("RuntimeError", "generator raised StopIteration").(*Raised)
-			failure.Exception.exception.cause, failure.Exception.exception.context = stop.Exception, stop.Exception
-			failure.Exception.exception.suppressContext = true
-			return nil, failure
-		}
-		return nil, err
-	}
-	if g.frame.yielded {
-		return value, nil
-	}
-	g.finished, g.returned = true, value
-	return nil, nil
-}
-
-// thrown is an exception on its way into a generator: only what the generator handles becomes its context.
-func (in *Interpreter) thrown(exception *Instance) *Raised {
-	if exception.exception.raisedAt == 0 {
-		exception.exception.raisedAt = in.frame.step
-	}
-	if exception.exception.traceback == nil {
-		exception.exception.traceback = in.traceback(exception)
-	}
-	return &Raised{exception, in.frame.step}
-}
-
-// throwInto raises an exception at the yield where the generator waits.
-func (g *Generator) throwInto(in *Interpreter, thrown *Raised) error {
-	if !g.started {
-		return thrown
-	}
-	g.frame.pop()
-	if n := len(g.frame.handling); n > 0 {
-		in.chain(thrown.Exception, g.frame.handling[n-1])
-	}
-	return in.handle(g.frame, thrown)
-}
-
-func (g *Generator) getAttribute(in *Interpreter, name string) (Value, error) {
-	switch name {
-	case "send", "throw", "close", "__next__", "__iter__":
-		return &Builtin{name: "generator." + name, self: g}, nil
-	}
-	return nil, unsupported(reasonAttribute, "generator.%s", name)
-}
-
-// callMethod runs send, throw and close.
-func (g *Generator) callMethod(in *Interpreter, name string, arguments Arguments) (Value, error) {
-	switch name {
-	case "__iter__":
-		return g, nil
-	case "__next__":
-		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, nil, nil) })
-	case "send":
-		value, err := in.real(arguments.Positional[0])
-		if err != nil {
-			return nil, err
-		}
-		if !g.started && !isNone(value) {
-			return nil, in.raise("TypeError", "can't send non-None value to a just-started generator")
-		}
-		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, value, nil) })
-	case "throw":
-		exception, err := in.exceptionOf(arguments.Positional[0])
-		if err != nil {
-			return nil, err
-		}
-		raised := in.thrown(exception)
-		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, nil, raised) })
-	case "close":
-		return none(), g.close(in)
-	}
-	return nil, unsupported(reasonAttribute, "generator.%s", name)
-}
-
-// stopAtEnd turns the end of a generator into StopIteration with its return value.
-func (in *Interpreter) stopAtEnd(g *Generator, step func() (Value, error)) (Value, error) {
-	value, err := step()
-	if err != nil || value != nil {
-		return value, err
-	}
-	return nil, in.raiseStop(g.returned)
-}
-
-func (in *Interpreter) raiseStop(returned Value) error {
-	class := in.builtinClass("StopIteration")
-	if returned == nil {
-		return in.raiseWith(class)
-	}
-	real, err := in.real(returned)
-	if err != nil {
-		return err
-	}
-	if isNone(real) {
-		return in.raiseWith(class)
-	}
-	return in.raiseWith(class, real)
-}
-
-func (g *Generator) close(in *Interpreter) error {
-	if g.finished || !g.started {
-		g.finished = true
-		return nil
-	}
-	exit, err := in.newException(in.builtinClass("GeneratorExit"), Arguments{})
-	if err != nil {
-		return err
-	}
-	raised := in.thrown(exit)
-	value, err := g.resume(in, nil, raised)
-	switch {
-	case isRaised(err, "GeneratorExit"), isRaised(err, "StopIteration"):
-		return nil
-	case err != nil:
-		return err
-	case value != nil:
-		return in.raise("RuntimeError", "generator ignored GeneratorExit")
-	}
-	return nil
-}
-
-func (in *Interpreter) getYieldFromIter(f *Frame) error {
-	value, err := in.real(f.pop())
-	if err != nil {
-		return err
-	}
-	iterator, err := in.iterate(value)
-	return in.pushResult(f)(iterator, err)
-}
-
-// send is SEND: the value on top goes to the receiver below it; at the receiver's end its return value replaces both.
-func (in *Interpreter) send(f *Frame, i *bytecode.Instruction) error {
-	sent, err := in.real(f.pop())
-	if err != nil {
-		return err
-	}
-	receiver := f.peek(1)
-	var item, returned Value
-	switch r := receiver.(type) {
-	case *Generator:
-		item, err = r.resume(in, sent, nil)
-		returned = r.returned
-	default:
-		if !isNone(sent) {
-			return unsupported(reasonGenerator, "send to %s", receiver.typeName())
-		}
-		item, err = in.advance(receiver)
-	}
-	if err != nil {
-		return err
-	}
-	if item == nil {
-		f.pop()
-		f.push(orNone(returned))
-		f.jump(i)
-		return nil
-	}
-	f.push(item)
-	return nil
 }
 
 // dictView is dict.keys(), values() or items().
@@ -711,139 +522,4 @@ func (v *fieldsDict) snapshot(in *Interpreter) (*Dict, error) {
 		}
 	}
 	return dict, nil
-}
-
-func (in *Interpreter) matchKind(f *Frame, mapping bool) error {
-	value, err := in.real(f.peek(1))
-	if err != nil {
-		return err
-	}
-	_, isDict := value.(*Dict)
-	_, isList := value.(*List)
-	_, isTuple := value.(*Tuple)
-	_, isRange := value.(*Range)
-	switch value.(type) {
-	case *Instance, *Opaque, *Tensor:
-		if !isTensor(value) {
-			return unsupported(reasonInstruction, "matching %s", value.typeName())
-		}
-	}
-	if mapping {
-		f.push(boolean(isDict))
-	} else {
-		f.push(boolean(isList || isTuple || isRange))
-	}
-	return nil
-}
-
-func (in *Interpreter) matchKeys(f *Frame) error {
-	keys, ok := f.peek(1).(*Tuple)
-	if !ok {
-		return errors.New("MATCH_KEYS without a tuple of keys")
-	}
-	subject, err := in.real(f.peek(2))
-	if err != nil {
-		return err
-	}
-	dict, ok := subject.(*Dict)
-	if !ok {
-		return unsupported(reasonInstruction, "matching keys of %s", subject.typeName())
-	}
-	values := &Tuple{}
-	for _, key := range keys.items {
-		value, err := dict.lookup(in, key)
-		if err != nil {
-			return err
-		}
-		if value == nil {
-			f.push(none())
-			return nil
-		}
-		values.items = append(values.items, value)
-	}
-	f.push(values)
-	return nil
-}
-
-func (in *Interpreter) matchClass(f *Frame, count int) error {
-	names, ok := f.pop().(*Tuple)
-	if !ok {
-		return errors.New("MATCH_CLASS without a tuple of names")
-	}
-	target, err := in.real(f.pop())
-	if err != nil {
-		return err
-	}
-	subject, err := in.real(f.pop())
-	if err != nil {
-		return err
-	}
-	class, ok := target.(*Class)
-	if !ok {
-		return in.raise("TypeError", "called match pattern must be a class")
-	}
-	matches, err := in.isInstance(subject, class)
-	if err != nil {
-		return err
-	}
-	if !matches {
-		f.push(none())
-		return nil
-	}
-	values, err := in.matchAttributes(class, subject, count, names.items)
-	if err != nil {
-		return err
-	}
-	if values == nil {
-		f.push(none())
-	} else {
-		f.push(&Tuple{items: values})
-	}
-	return nil
-}
-
-// matchAttributes reads the positional patterns through __match_args__ and the keyword patterns by name; nil where one is missing.
-func (in *Interpreter) matchAttributes(class *Class, subject Value, count int, names []Value) ([]Value, error) {
-	values := []Value{}
-	var positional []Value
-	if count > 0 {
-		if matchesSelf(class.name) {
-			values, count = append(values, subject), count-1
-		} else {
-			table, err := in.optionalAttribute(class, "__match_args__")
-			if err != nil {
-				return nil, err
-			}
-			if table != nil {
-				if positional, err = in.listOf(table); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	if count > len(positional) {
-		return nil, in.raise("TypeError", shortName(class.name)+"() accepts too many positional sub-patterns")
-	}
-	for _, name := range append(append([]Value{}, positional[:count]...), names...) {
-		real, err := in.real(name)
-		if err != nil {
-			return nil, err
-		}
-		attribute, _ := stringOf(real)
-		value, err := in.optionalAttribute(subject, attribute)
-		if err != nil || value == nil {
-			return nil, err
-		}
-		values = append(values, value)
-	}
-	return values, nil
-}
-
-// matchesSelf lists the builtin types whose single positional pattern is the subject itself (PEP 634).
-func matchesSelf(name string) bool {
-	switch name {
-	case "bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple":
-		return true
-	}
-	return false
 }

@@ -136,8 +136,15 @@ func (in *Interpreter) setOf(value Value) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if set, ok := value.(*Set); ok {
-		return set, nil
+	switch v := value.(type) {
+	case *Set:
+		return v, nil
+	case *Dict:
+		defer in.copying(storedHashes(v.index))()
+	case *Instance:
+		if set, ok := in.plainBase(v).(*Set); ok {
+			return set, nil
+		}
 	}
 	items, err := in.iterableItems(value)
 	if err != nil {
@@ -420,6 +427,11 @@ func (in *Interpreter) setRelation(s *Set, method string, argument Value) (Value
 
 // setOperator makes a set from two; of two equal items CPython keeps the left one, but of an intersection that of the smaller set.
 func (in *Interpreter) setOperator(function string, a, b *Set, frozen bool) (*Set, error) {
+	stored := storedHashes(a.index)
+	for instance, hash := range storedHashes(b.index) {
+		stored[instance] = hash
+	}
+	defer in.copying(stored)()
 	var kept []Value
 	walk := func(from, other *Set, when bool) error {
 		for _, item := range from.items {
