@@ -72,7 +72,13 @@ func (in *Interpreter) callFunctionEx(f *Frame, flags int) error {
 func (in *Interpreter) keywordsOf(value Value) ([]KeywordArgument, error) {
 	dict, ok := value.(*Dict)
 	if !ok {
-		return nil, unsupported(reasonItem, "** of %s", value.typeName())
+		dict = newDict()
+		if _, isInstance := value.(*Instance); !isInstance {
+			return nil, unsupported(reasonItem, "** of %s", value.typeName())
+		}
+		if err := in.mergeMapping(dict, value); err != nil {
+			return nil, err
+		}
 	}
 	entries, err := dict.live(in)
 	if err != nil {
@@ -533,7 +539,7 @@ func (in *Interpreter) builtinInit(hook *Builtin, made Value, c *Class, argument
 			return in.initException(made, arguments)
 		}
 		if made.base != nil {
-			return in.initBase(made.base, arguments)
+			return in.initInstance(made, arguments)
 		}
 	}
 	return unsupported(reasonOpaqueCall, "%s", hook.name)
