@@ -29,6 +29,7 @@ type builder struct {
 	clones     map[*bytecode.Instruction]*bytecode.Instruction
 	position   bytecode.Position
 	name       string
+	kept       bytecode.CodeFlags // of the base code's flags, those that the new code has too
 }
 
 // continuationFile marks code that belongs to no user's file.
@@ -184,7 +185,7 @@ func (b *builder) finish() (*bytecode.Code, error) {
 		LocalsPlusNames: names, LocalsPlusKinds: kinds, FileName: continuationFile, Name: b.name, QualName: b.name, FirstLine: 1}
 	if b.base != nil {
 		code.FileName, code.Name, code.QualName, code.FirstLine = b.base.FileName, b.base.Name, b.base.QualName, b.base.FirstLine
-		code.Flags |= b.base.Flags & bytecode.FlagNested
+		code.Flags |= b.base.Flags & (bytecode.FlagNested | b.kept)
 	}
 	listing := &bytecode.Listing{Code: code, Instructions: b.output, Handlers: b.handlers}
 	assembled, err := listing.Assemble()

@@ -72,13 +72,7 @@ func (in *Interpreter) callFunctionEx(f *Frame, flags int) error {
 func (in *Interpreter) keywordsOf(value Value) ([]KeywordArgument, error) {
 	dict, ok := value.(*Dict)
 	if !ok {
-		dict = newDict()
-		if _, isInstance := value.(*Instance); !isInstance {
-			return nil, unsupported(reasonItem, "** of %s", value.typeName())
-		}
-		if err := in.mergeMapping(dict, value); err != nil {
-			return nil, err
-		}
+		return nil, unsupported(reasonItem, "** of %s", value.typeName())
 	}
 	entries, err := dict.live(in)
 	if err != nil {
@@ -231,9 +225,9 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	}
 	switch f.treat {
 	case "break":
-		return nil, unsupported(reasonDisabled, "%s %s", f.qualname, f.treatReason)
+		return nil, unsupported(reasonDisabled, "%s, %s", f.qualname, f.treatReason)
 	case "opaque":
-		return nil, unsupported(reasonOpaqueCall, "%s %s", f.qualname, f.treatReason)
+		return nil, unsupported(reasonOpaqueCall, "%s, %s", f.qualname, f.treatReason)
 	case "constant":
 		return in.constantCall(f, arguments)
 	case "torch":
@@ -539,7 +533,7 @@ func (in *Interpreter) builtinInit(hook *Builtin, made Value, c *Class, argument
 			return in.initException(made, arguments)
 		}
 		if made.base != nil {
-			return in.initInstance(made, arguments)
+			return in.initBase(made.base, arguments)
 		}
 	}
 	return unsupported(reasonOpaqueCall, "%s", hook.name)

@@ -756,11 +756,10 @@ func (c *Class) madeAttribute(in *Interpreter, name string) (Value, error) {
 	case "__doc__", "__annotations__", "__module__":
 		value, err := c.made.namespace.lookup(in, text(name))
 		if value != nil || err != nil {
-			return nil, err
+			return value, err
 		}
 		if name == "__annotations__" {
-			made := newDict()
-			return made, c.made.namespace.setItem(in, text(name), made)
+			return nil, unsupported(reasonAttribute, "annotations of a class that has none")
 		}
 		return none(), nil
 	}

@@ -35,11 +35,97 @@ func (in *Interpreter) makeGenerator(f *Frame) (Value, bool, error) {
 	return generator, true, nil
 }
 
+// buildGenerator makes a generator that waits where this one does. Its code is a copy of the user's that begins by setting up variables
+// and stack, and then yields once more from the yield where the generator waits, so that what is sent, thrown or closed arrives there.
+func (cg *generator) buildGenerator(g *Generator) error {
+	f := g.frame
+	if g.finished || g.running {
+		return &cannotRebuild{g.born, "a generator"}
+	}
+	r := &rewriter{in: cg.in, frames: []*Frame{cg.top}, parts: cg.parts}
+	code, err := r.generatorCode(g)
+	if err != nil {
+		return err
+	}
+	index := len(cg.parts.steps)
+	cg.parts.steps = append(cg.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
+	var arguments []*slot
+	for _, value := range g.state() {
+		if err := cg.load(value); err != nil {
+			return err
+		}
+		held := cg.temp()
+		cg.storeSlot(held)
+		arguments = append(arguments, held)
+	}
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("step", int64(index))
+	for _, held := range r.resumeOrder(f, arguments) {
+		cg.loadSlot(held)
+	}
+	cg.call(len(arguments))
+	if g.started {
+		cg.advance()
+	}
+	return nil
+}
+
+// advance takes the first item of the generator on the stack, which stays there.
+func (cg *generator) advance() {
+	made := cg.temp()
+	cg.storeSlot(made)
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("name", "builtins.next")
+	cg.loadSlot(made)
+	cg.call(1)
+	cg.emit(bytecode.PopTop, 0)
+	cg.loadSlot(made)
+}
+
+// state lists the values that the waiting frame needs: variables, then stack.
+func (g *Generator) state() []Value {
+	var values []Value
+	for _, index := range bound(g.frame) {
+		values = append(values, g.frame.locals[index])
+	}
+	for _, value := range g.stack() {
+		if physical(value) {
+			values = append(values, handedOver(value))
+		}
+	}
+	return values
+}
+
+// stack is the waiting frame's stack where its code goes on: one that has begun goes on at its yield, which takes a value.
+func (g *Generator) stack() []Value {
+	if !g.started {
+		return g.frame.stack
+	}
+	return append(append([]Value{}, g.frame.stack...), none())
+}
+
+// generatorCode writes the code of a generator that is set up by its first step, or that has not begun.
+func (r *rewriter) generatorCode(g *Generator) (*bytecode.Code, error) {
+	f := g.frame
+	b := newBuilder(f.code, f.info)
+	b.kept = bytecode.FlagGenerator
+	begin := func() {
+		b.emit(bytecode.ReturnGenerator, 0)
+		b.emit(bytecode.PopTop, 0)
+		b.emit(bytecode.Resume, 0)
+	}
+	target := f.current
+	if !g.started {
+		target = r.following(f)
+	}
+	return r.writeResume(b, f, target, g.stack(), begin)
+}
+
 // abandoned finds a generator that stands inside a try statement or a with block at the end of the capture: what runs there when Python
-// drops it is left to Python, which makes the generator itself then.
-func (in *Interpreter) abandoned() error {
+// drops it is left to Python, which makes the generator itself then. Those that Python was given go on there.
+func (in *Interpreter) abandoned(given map[Value]*slot) error {
 	for _, g := range in.generators {
-		if g.started && !g.finished && !g.running && g.frame.handlerFor(g.frame.info.index[g.frame.current]) != nil {
+		if given[g] == nil && g.started && !g.finished && !g.running && g.frame.handlerFor(g.frame.info.index[g.frame.current]) != nil {
 			return &restart{step: g.born, reason: &Unsupported{reasonGenerator, g.frame.code.Name + " is left unfinished"}}
 		}
 	}

@@ -11,6 +11,8 @@ type generator struct {
 	graphStart, graphCalled *bytecode.Instruction
 	*builder
 	in       *Interpreter
+	top      *Frame            // the captured function's
+	parts    *breakParts       // what is written beside T
 	params   []*slot           // parameters of the captured function
 	captured map[int]*slot     // captured values by index
 	built    map[Value]*slot   // values made once and kept
@@ -385,7 +387,7 @@ func (cg *generator) buildPlain(value Value) error {
 	case *mappingProxy:
 		return &cannotRebuild{v.born, "a class"}
 	case *Generator:
-		return &cannotRebuild{v.born, "a generator"}
+		return cg.buildGenerator(v)
 	}
 	return &cannotRebuild{0, value.typeName()}
 }

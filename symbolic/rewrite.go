@@ -21,7 +21,7 @@ import (
 
 // generatorFor starts T.
 func (in *Interpreter) generatorFor(f *Frame) *generator {
-	cg := &generator{builder: newBuilder(f.code, f.info), in: in, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, numbers: map[*Number]*slot{}, building: map[Value]bool{}}
+	cg := &generator{builder: newBuilder(f.code, f.info), in: in, top: f, parts: &breakParts{}, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, numbers: map[*Number]*slot{}, building: map[Value]bool{}}
 	for k := 0; k < f.parameters; k++ {
 		cg.params = append(cg.params, cg.adopt(k))
 	}
@@ -30,9 +30,6 @@ func (in *Interpreter) generatorFor(f *Frame) *generator {
 
 // finishReturn writes T for a capture that reached the end.
 func (in *Interpreter) finishReturn(f *Frame, value Value) error {
-	if err := in.abandoned(); err != nil {
-		return err
-	}
 	if len(in.functionGuards) > 0 {
 		return &restart{step: in.functionGuards[0], reason: &Unsupported{reasonGlobalState, "torch functions stay disabled"}}
 	}
@@ -45,8 +42,11 @@ func (in *Interpreter) finishReturn(f *Frame, value Value) error {
 	if err != nil {
 		return in.rebuildElsewhere(f, err)
 	}
+	if err := in.abandoned(cg.built); err != nil {
+		return err
+	}
 	cg.emit(bytecode.ReturnValue, 0)
-	return in.finishCode(cg, nil)
+	return in.finishCode(cg)
 }
 
 // rebuildElsewhere turns a value that Python cannot be given into a break at the step that made it.
@@ -83,7 +83,7 @@ func (cg *generator) writeEffects() error {
 }
 
 // finishCode adds the prologue, which is known last, and makes the result.
-func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
+func (in *Interpreter) finishCode(cg *generator) error {
 	in.guardShapes()
 	body := cg.builder.output
 	cg.builder.output = nil
@@ -116,9 +116,7 @@ func (in *Interpreter) finishCode(cg *generator, parts *breakParts) error {
 		result.Graph = in.graph
 		result.PythonOnly = in.pythonOnly
 	}
-	if parts != nil {
-		result.Continuations, result.Steps = parts.continuations, parts.steps
-	}
+	result.Continuations, result.Steps = cg.parts.continuations, cg.parts.steps
 	in.result = result
 	return nil
 }
@@ -225,9 +223,6 @@ func (resultMark) typeName() string { return "result" }
 
 // finishBreak writes T, the steps and the continuation for a break at the frame's current instruction.
 func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
-	if err := in.abandoned(); err != nil {
-		return err
-	}
 	in.note(f, reason)
 	frames := []*Frame{}
 	for at := f; at != nil; at = at.back {
@@ -238,11 +233,14 @@ func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
 	if err := cg.writeEffects(); err != nil {
 		return in.rebuildElsewhere(f, err)
 	}
-	rewriter := &rewriter{in: in, frames: frames, parts: &breakParts{}}
+	rewriter := &rewriter{in: in, frames: frames, parts: cg.parts}
 	if err := rewriter.writeTop(cg); err != nil {
 		return in.rebuildElsewhere(f, err)
 	}
-	return in.finishCode(cg, rewriter.parts)
+	if err := in.abandoned(cg.built); err != nil {
+		return err
+	}
+	return in.finishCode(cg)
 }
 
 // rewriter writes the pieces of one break.
@@ -751,6 +749,11 @@ func (r *rewriter) stepCode(k int) int {
 // resumeCode writes a function that goes on in a frame at a given instruction: its parameters are the bound variables and the stack.
 func (r *rewriter) resumeCode(f *Frame, target *bytecode.Instruction, stack []Value) (*bytecode.Code, error) {
 	b := newBuilder(f.code, f.info)
+	return r.writeResume(b, f, target, stack, func() { b.emit(bytecode.Resume, 0) })
+}
+
+// writeResume writes such a function behind what begin writes, which comes first in its body.
+func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instruction, stack []Value, begin func()) (*bytecode.Code, error) {
 	b.position = f.current.Position
 	var cells []int
 	cellSlots := map[int]*slot{}
@@ -770,7 +773,7 @@ func (r *rewriter) resumeCode(f *Frame, target *bytecode.Instruction, stack []Va
 			held = append(held, b.parameter(".s"+integerText(len(held))))
 		}
 	}
-	b.emit(bytecode.Resume, 0)
+	begin()
 	for _, index := range cells {
 		b.loadSlot(cellSlots[index])
 		b.storeSlot(b.locals[index])

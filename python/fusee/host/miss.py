@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _shim, settings, warn
+from .. import _shim, warn
 from ..errors import HostFailure, Unsupported
 from ..options import Options
 from . import remembered, reports
@@ -155,8 +155,7 @@ def converse(message: tuple[Any, ...], table: ObjectTable, options: Options, nam
     """The ``done`` result of a request: of an earlier conversation that went as this one goes, or of the compiler."""
     wanted = recorders(options.changed)
     answers = Answers(table)
-    explained = options.listener is not None or settings.text("explain_out", options.changed)  # with times of stages
-    earlier = None if wanted or explained else remembered.conversation(message, answers, options.changed)
+    earlier = None if wanted else remembered.conversation(message, answers, options.changed)
     reply = earlier.recall() if earlier is not None else None
     if reply is None:
         reply = _ask(message, earlier or answers, options, wanted, name)

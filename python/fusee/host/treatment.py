@@ -123,7 +123,7 @@ def _marked(function: types.FunctionType) -> str:
     namespace = slots.instance_dict(function) or {}
     for mark, what in _MARKS.items():
         if namespace.get(mark) is True:
-            return f"the function is marked by {what}"
+            return f"marked by {what}"
     return ""
 
 

@@ -1,5 +1,6 @@
 """Generators and iterators."""
 
+import contextlib
 import itertools
 from typing import Any
 
@@ -143,7 +144,7 @@ def generator_delegation(n):
 
 @calls((2,))
 def generator_delegated_send(n):
-    g = delegating(n)
+    g = delegating_to(n)
     return next(g), g.send("x"), g.throw(ValueError("v")), list(g)
 
 
@@ -317,3 +318,73 @@ def enumerate_and_zip_partly(n):
     next(e)
     z = zip(e, "abc")
     return next(z), list(z)
+
+
+@contextlib.contextmanager
+def noted(values):
+    EVENTS.append("enter")
+    values.append(2)
+    try:
+        yield values[-1]
+        EVENTS.append("left")
+    except ValueError as error:
+        EVENTS.append(str(error))
+    finally:
+        values.pop()
+
+
+@calls((3,), (-3,))
+def manager_made_by_a_generator(n):
+    values = [1]
+    with noted(values) as factor:
+        n = n * factor
+        if n < 0:
+            raise ValueError(n)
+        values.append(n)
+    return n, values, EVENTS
+
+
+def resumed(n, scale=3):
+    total = 0
+    try:
+        for i in range(n):
+            got = yield i * scale
+            total += got or 0
+    except KeyError as error:
+        yield error.args
+    finally:
+        EVENTS.append(total)
+    return total
+
+
+def delegating_to(n):
+    result = yield from resumed(n)
+    yield "result", result
+
+
+@calls((4,), (1,))
+def generator_that_waits_while_others_work(n):
+    g = delegating_to(n)
+    out = [next(g)]
+    n = n + 1
+    out.append(g.send(n))
+    n = n + len(out)
+    return out, n, list(g), EVENTS
+
+
+@calls((4,))
+def generator_that_is_thrown_into(n):
+    g, other = resumed(n), resumed(n)
+    out = [next(g), next(other)]
+    n = n + len(out)
+    out.append(g.throw(KeyError(n)))
+    n = n + len(out)
+    other.close()
+    g.close()
+    return out, n, EVENTS
+
+
+@calls((4,))
+def generators_that_leave_the_function(n):
+    fresh, waiting = resumed(n), delegating_to(n)
+    return next(waiting), fresh, waiting
