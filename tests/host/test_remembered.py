@@ -129,13 +129,6 @@ def test_folder_that_others_can_write_is_not_trusted(cache: Path) -> None:
     assert CONNECTION._child is not None
 
 
-def test_explanations_have_the_times_of_stages(cache: Path) -> None:
-    run(5)
-    for _ in range(2):
-        (report,) = fusee.explain(f)(torch.ones(5), torch.ones(5)).compiles
-        assert {"capture", "lower", "total"} <= set(report["times"])
-
-
 def test_nothing_is_written_without_a_cache(
     cache: Path, environment: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
