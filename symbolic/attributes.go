@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"fusee/bytecode"
-	"fusee/guards"
 	"fusee/trace"
 )
 
@@ -777,8 +776,17 @@ func (in *Interpreter) writeField(v *Instance, name string, value Value) {
 
 // getAttribute of a Python module.
 func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error) {
-	if value, ok := v.written[name]; ok && value != nil {
+	if value := v.read[name]; value != nil {
 		return value, nil
+	}
+	if !libraryModule(v.name) {
+		namespace, err := v.namespace(in)
+		if err != nil {
+			return nil, err
+		}
+		if value, err := namespace.lookup(in, text(name)); err != nil || value != nil {
+			return value, err
+		}
 	}
 	reference, err := in.session.ModuleGet(v.id, name)
 	if err != nil {
@@ -787,16 +795,28 @@ func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error)
 	if reference == nil {
 		return nil, in.raiseMissingAttribute("module '"+v.name+"' has no attribute '"+name+"'", v, name)
 	}
-	var source *guards.Source
-	if libraryModule(v.name) {
-		if id, ok := reference.(trace.ObjectID); ok {
-			source = in.objectSource(id)
-		}
-		return in.realize(reference, source)
+	if !libraryModule(v.name) { // the module's __getattr__ made it
+		return &Lazy{reference: reference, source: in.objectSource(v.id).Child("attr", name)}, nil
 	}
 	value := &Lazy{reference: reference, source: in.objectSource(v.id).Child("dict", nil).Child("key", name)}
-	v.written[name] = value
+	v.read[name] = value
 	return value, nil
+}
+
+// namespace is the module's dict, which is also the globals of its functions.
+func (v *PythonModule) namespace(in *Interpreter) (*Dict, error) {
+	if v.globals == nil {
+		outcome, err := in.session.GetAttribute(v.id, "__dict__")
+		if err != nil {
+			return nil, err
+		}
+		id, ok := outcome.Value.(trace.ObjectID)
+		if !ok {
+			return nil, unsupported(reasonAttribute, "module %s without a __dict__", v.name)
+		}
+		v.globals = in.globalsDict(id)
+	}
+	return v.globals, nil
 }
 
 // libraryModule tells modules whose attributes a program does not rebind.
@@ -809,8 +829,23 @@ func libraryModule(name string) bool {
 	return false
 }
 
-func (v *PythonModule) setAttribute(in *Interpreter, name string, _ Value) error {
-	return unsupported(reasonMutation, "module attribute %s.%s", v.name, name)
+func (v *PythonModule) setAttribute(in *Interpreter, name string, value Value) error {
+	if libraryModule(v.name) {
+		return unsupported(reasonMutation, "module attribute %s.%s", v.name, name)
+	}
+	namespace, err := v.namespace(in)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		if known, err := namespace.lookup(in, text(name)); err != nil || known == nil {
+			if err == nil {
+				err = unsupported(reasonMutation, "module attribute %s.%s", v.name, name)
+			}
+			return err
+		}
+	}
+	return namespace.setItem(in, text(name), value)
 }
 
 // getAttribute of a class: metaclass data descriptors are left to Python, then the class's own MRO, then the metaclass.

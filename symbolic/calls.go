@@ -70,9 +70,12 @@ func (in *Interpreter) callFunctionEx(f *Frame, flags int) error {
 
 // keywordsOf spreads a dict with string keys into keyword arguments.
 func (in *Interpreter) keywordsOf(value Value) ([]KeywordArgument, error) {
-	dict, ok := value.(*Dict)
-	if !ok {
-		return nil, unsupported(reasonItem, "** of %s", value.typeName())
+	dict, err := in.asMapping(value)
+	if err == nil && dict == nil {
+		err = unsupported(reasonItem, "** of %s", value.typeName())
+	}
+	if err != nil {
+		return nil, err
 	}
 	entries, err := dict.live(in)
 	if err != nil {
@@ -324,6 +327,7 @@ func (in *Interpreter) bindDefaults(frame *Frame, f *Function) error {
 	var missing []string
 	for k := 0; k < code.ArgCount; k++ {
 		if frame.locals[k] == nil && k >= first {
+			in.guardDefaults(f)
 			frame.locals[k] = f.defaults[k-first]
 		}
 		if frame.locals[k] == nil {
@@ -352,6 +356,13 @@ func (in *Interpreter) bindDefaults(frame *Frame, f *Function) error {
 		return in.raiseMissing(f, missing, "keyword-only")
 	}
 	return nil
+}
+
+// guardDefaults keeps an existing function's defaults: they can be assigned.
+func (in *Interpreter) guardDefaults(f *Function) {
+	if f.object != nil && f.defaultsID != 0 && !libraryModule(f.module) {
+		in.objectSource(f.object.id).Child("attr", "__defaults__").Require(in.reason(), "is", objectWire(f.defaultsID))
+	}
 }
 
 func (in *Interpreter) raiseMissing(f *Function, names []string, kind string) error {

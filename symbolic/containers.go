@@ -63,11 +63,11 @@ func (in *Interpreter) listEffect(l *List) {
 	in.effects = append(in.effects, &listEffect{l})
 }
 
-func (in *Interpreter) extendList(l *List, items []Value) error {
-	for _, item := range items {
+func (in *Interpreter) extendList(l *List, source Value) error {
+	return in.eachItem(source, func(item Value) error {
 		in.listAppend(l, item)
-	}
-	return nil
+		return nil
+	})
 }
 
 // replaceList gives a list new contents.
@@ -844,15 +844,12 @@ func (in *Interpreter) listAppendInstruction(f *Frame, depth int) error {
 }
 
 func (in *Interpreter) listExtend(f *Frame, depth int) error {
-	items, err := in.iterableItems(f.pop())
-	if err != nil {
-		return err
-	}
+	source := f.pop()
 	list, err := in.listAt(f, depth)
 	if err != nil {
 		return err
 	}
-	return in.extendList(list, items)
+	return in.extendList(list, source)
 }
 
 // setUpdate adds the item on top of the stack to the set below, or all items of it.
@@ -891,12 +888,12 @@ func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {
 		return err
 	}
 	target, isDict := below.(*Dict)
-	other, ok := source.(*Dict)
-	if isDict && !ok && i.Opcode == bytecode.DictUpdate {
-		return in.mergeInto(target, source)
+	other, err := in.asMapping(source)
+	if err == nil && (other == nil || !isDict) {
+		err = unsupported(reasonItem, "** of %s", source.typeName())
 	}
-	if !ok || !isDict {
-		return unsupported(reasonItem, "** of %s", source.typeName())
+	if err != nil {
+		return err
 	}
 	if i.Opcode == bytecode.DictUpdate {
 		return in.updateDict(target, other)

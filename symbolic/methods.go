@@ -11,11 +11,7 @@ func (in *Interpreter) listMethod(l *List, method string, arguments Arguments) (
 		return none(), true, nil
 	}
 	if method == "extend" && len(values) == 1 {
-		items, err := in.iterableItems(values[0])
-		if err != nil {
-			return nil, true, err
-		}
-		return none(), true, in.extendList(l, items)
+		return none(), true, in.extendList(l, values[0])
 	}
 	items, err := l.contents(in)
 	if err != nil {
@@ -277,29 +273,17 @@ func (in *Interpreter) mergeInto(d *Dict, source Value) error {
 	if err != nil {
 		return err
 	}
-	switch s := source.(type) {
-	case *Dict:
-		return in.updateDict(d, s)
-	case *fieldsDict:
-		snapshot, err := s.snapshot(in)
-		if err != nil {
-			return err
-		}
-		return in.updateDict(d, snapshot)
-	case *functionDict:
-		snapshot, err := s.snapshot(in)
-		if err != nil {
-			return err
-		}
-		return in.updateDict(d, snapshot)
-	case *Instance, *Opaque:
+	if _, opaque := source.(*Opaque); opaque {
 		return unsupported(reasonItem, "a dict from %s", source.typeName())
 	}
-	pairs, err := in.iterableItems(source)
+	mapping, err := in.asMapping(source)
 	if err != nil {
 		return err
 	}
-	for _, pair := range pairs {
+	if mapping != nil {
+		return in.updateDict(d, mapping)
+	}
+	return in.eachItem(source, func(pair Value) error {
 		items, err := in.iterableItems(pair)
 		if err != nil {
 			return err
@@ -307,11 +291,8 @@ func (in *Interpreter) mergeInto(d *Dict, source Value) error {
 		if len(items) != 2 {
 			return unsupported(reasonItem, "a dict from items that are no pairs")
 		}
-		if err := d.setItem(in, items[0], items[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+		return d.setItem(in, items[0], items[1])
+	})
 }
 
 // constantMethod runs text methods that take iterables; all other methods of constants are pure and run in the host.

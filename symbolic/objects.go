@@ -232,7 +232,8 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 	case "type":
 		return in.describedClass(d, source)
 	case "module":
-		return &PythonModule{id: d.ID, name: trace.Text(d.Payload, "name"), source: source, written: map[string]Value{}}, nil
+		name, _ := d.Payload.(string)
+		return &PythonModule{id: d.ID, name: name, source: source, read: map[string]Value{}}, nil
 	case "object", "module_tree":
 		return in.describedInstance(d, object)
 	case "property", "staticmethod", "classmethod", "partial":
@@ -501,11 +502,7 @@ func (in *Interpreter) functionGlobals(function *Function, d *trace.Description)
 	if !ok {
 		return errors.New("a function's description has no globals")
 	}
-	globals, _ := in.values[trace.ObjectID(id)].(*Dict)
-	if globals == nil {
-		globals = &Dict{object: &existing{trace.ObjectID(id), nil}, index: map[any]*dictEntry{}, globals: true}
-		in.values[trace.ObjectID(id)] = globals
-	}
+	globals := in.globalsDict(trace.ObjectID(id))
 	function.globals = globals
 	read, _ := trace.Field(d.Payload, "globals_read").(*bytecode.Dict)
 	function.builtins = map[string]bool{}
@@ -529,6 +526,16 @@ func (in *Interpreter) functionGlobals(function *Function, d *trace.Description)
 		in.addGlobal(globals, name, reference)
 	}
 	return nil
+}
+
+// globalsDict is the dict of a module's variables, read one by one.
+func (in *Interpreter) globalsDict(id trace.ObjectID) *Dict {
+	globals, _ := in.values[id].(*Dict)
+	if globals == nil {
+		globals = &Dict{object: &existing{id, nil}, index: map[any]*dictEntry{}, globals: true}
+		in.values[id] = globals
+	}
+	return globals
 }
 
 // addGlobal makes a global variable known without depending on it yet.
@@ -555,7 +562,7 @@ func (in *Interpreter) functionDefaults(function *Function, d *trace.Description
 		return err
 	}
 	if tuple, ok := value.(*Tuple); ok {
-		function.defaults = tuple.items
+		function.defaults, function.defaultsID = tuple.items, tuple.object.id
 	}
 	keyword, err := trace.ParseReference(trace.Field(d.Payload, "kwdefaults"))
 	if err != nil {

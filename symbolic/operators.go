@@ -149,11 +149,7 @@ func (in *Interpreter) concatenate(row operatorRow, left, right Value) (Value, b
 		return in.dequeConcatenate(row, a, right)
 	case *List:
 		if row.inplace != nil {
-			items, err := in.listOf(right)
-			if err != nil {
-				return nil, true, err
-			}
-			return a, true, in.extendList(a, items)
+			return a, true, in.extendList(a, right)
 		}
 		if b, ok := right.(*List); ok {
 			first, err := a.contents(in)

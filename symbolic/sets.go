@@ -311,6 +311,17 @@ func (in *Interpreter) setCombination(s *Set, method string, values []Value) (Va
 func (in *Interpreter) updateSet(s *Set, method string, values []Value) error {
 	functions := map[string]string{"update": "or_", "intersection_update": "and_", "difference_update": "sub", "symmetric_difference_update": "xor"}
 	for _, value := range values {
+		real, err := in.real(value)
+		if err != nil {
+			return err
+		}
+		if _, isSet := real.(*Set); method == "update" && !isSet {
+			s.mixed = true
+			if err := in.eachItem(real, func(item Value) error { return in.setAdd(s, item) }); err != nil {
+				return err
+			}
+			continue
+		}
 		other, err := in.setOf(value)
 		if err != nil {
 			return err

@@ -164,6 +164,7 @@ type Function struct {
 	globals            *Dict
 	name, qualname     string
 	defaults           []Value
+	defaultsID         trace.ObjectID // of the tuple that holds them, 0 for a new function
 	keywordDefaults    *Dict
 	closure            []*Cell
 	object             *existing
@@ -237,8 +238,8 @@ type PythonModule struct {
 	id     trace.ObjectID
 	name   string
 	source *guards.Source
-	// written holds attributes the capture assigned.
-	written map[string]Value
+	globals *Dict            // its __dict__, once asked for
+	read    map[string]Value // attributes of a library's module
 }
 
 // Cell is a closure cell; content nil means empty.

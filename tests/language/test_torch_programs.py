@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -201,3 +202,42 @@ def test_another_backend_sees_operations_that_nobody_reads() -> None:
 
     assert fusee.compile(asked, backend=backend)(torch.ones(2)) is True
     assert seen == [1]
+
+
+def with_default(x: Any, amount: int = 1, *, factor: int = 1) -> Any:
+    return (x + amount) * factor
+
+
+def test_defaults_are_guarded() -> None:
+    function = fusee.compile(lambda x: with_default(x), fullgraph=True)
+    x = torch.ones(2)
+    assert torch.equal(function(x), x + 1)
+    before = with_default.__defaults__
+    with_default.__defaults__ = (5,)
+    try:
+        assert torch.equal(function(x), x + 5)
+        with_default.__defaults__ = None
+        with pytest.raises(TypeError):
+            fusee.compile(lambda x: with_default(x))(x)
+    finally:
+        with_default.__defaults__ = before
+
+
+def test_variables_of_a_module_read_both_ways() -> None:
+    module = types.ModuleType("counted_module")
+    exec("count = 0\ndef bump():\n    global count\n    count += 1\n    return count", module.__dict__)
+
+    def program(x: Any) -> Any:
+        first = module.bump()
+        module.label = "set"
+        module.count = module.count + 10
+        return x + module.bump() + module.count, first, module.label
+
+    x = torch.ones(2)
+    expected = program(x)
+    plain = {"count": module.count}
+    module.count = 0
+    del module.label
+    found = fusee.compile(program, fullgraph=True)(x)
+    assert torch.equal(found[0], expected[0]) and found[1:] == expected[1:]
+    assert {"count": module.count} == plain and module.label == "set"

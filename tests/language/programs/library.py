@@ -403,3 +403,41 @@ def defaultdict_given(d):
 @calls((collections.defaultdict(lambda: 7),))
 def defaultdict_of_lambda_given(d):
     return d["x"] + d["y"], len(d), list(d)
+
+
+@calls((3,))
+def extended_while_read(n):
+    items, table, members = [1], {0: 1}, {1}
+    items.extend(map(lambda v: v + items[-1], range(n)))
+    items += (v + len(items) for v in range(n))
+    table.update((k, len(table)) for k in range(n))
+    members.update(v + len(members) for v in range(n))
+    return items, table, sorted(members)
+
+
+class Mapped:
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def keys(self) -> Any:
+        return iter(self.table)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.table[key] * 2
+
+
+def named(a: int, b: int = 7, **rest: int) -> Any:
+    return a, b, rest
+
+
+@calls(({"a": 1, "c": 3},))
+def mappings_spread(table):
+    mapped = Mapped(table)
+    merged = {"z": 0, **mapped}
+    merged.update(mapped, q=1)
+    return named(**mapped), merged, dict(mapped), dict([("x", 1)], **mapped)
+
+
+@calls((1,))
+def mapping_missing_argument(n):
+    return named(**Mapped({"b": n}))
