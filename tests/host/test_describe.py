@@ -181,7 +181,7 @@ def test_containers() -> None:
     ordered.move_to_end("a")
     assert describe(ordered)[:2] == ("dict", [(("b",), (2,)), (("a",), (1,))])
     assert describe({"k": 1.5, 2: None})[:2] == ("dict", [(("k",), (1.5,)), ((2,), (None,))])
-    assert describe(list(range(3000)))[:2] == ("list", None)
+    assert describe(list(range(20_000)))[:2] == ("list", None)
     assert describe(globals())[:2] == ("dict", None)
     assert describe(range(1, 9, 2))[:2] == ("range", ((1,), (9,), (2,)))
     assert describe(slice(None, 4))[:2] == ("slice", ((None,), (4,), (None,)))
