@@ -18,6 +18,9 @@ func (b *Builtin) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if isTorchName(b.name) {
 		return in.callTorchName(b.name, arguments)
 	}
+	if name, ok := strings.CutPrefix(b.name, "numpy."); ok {
+		return in.arrayCall("function", name, arguments)
+	}
 	value, handled, err := in.builtinFunction(b.name, arguments)
 	if handled || err != nil {
 		return value, err

@@ -54,6 +54,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return &Tuple{class: sizeType()}, true, nil
 	case "torch.device", "torch.finfo", "torch.iinfo":
 		return in.evaluateClass(c, arguments)
+	case "numpy.dtype":
+		return in.evaluateClass(c, arguments)
 	case functionGuardClass:
 		return &Instance{class: c, fields: newFieldTable(false)}, len(values)+len(arguments.Keywords) == 0, nil
 	case "weakref.ReferenceType":

@@ -14,7 +14,8 @@ import (
 
 // isImpure tells functions that read Python data, for which the aten operators that ran on fake tensors are not the whole truth.
 func isImpure(target string) bool {
-	return slices.Contains([]string{"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.from_numpy", "torch.frombuffer", "Tensor.new_tensor"}, target)
+	return slices.Contains([]string{"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.from_numpy", "torch.frombuffer", "Tensor.new_tensor",
+		"fusee._arrays.function.array", "fusee._arrays.function.asarray", "fusee._arrays.function.asanyarray"}, target)
 }
 
 // expand attaches the aten operators that the host saw a call run to its node. It reports false where they do not account for every output:

@@ -193,6 +193,8 @@ func objectOf(value Value) *existing {
 		return v.object
 	case *Opaque:
 		return v.object
+	case *Array:
+		return v.object
 	}
 	return nil
 }
@@ -207,6 +209,8 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 	switch d.Kind {
 	case "tensor":
 		return in.describedTensor(d, source)
+	case "array":
+		return in.describedArray(d, object)
 	case "tuple", "size":
 		return in.describedTuple(d, object)
 	case "list":

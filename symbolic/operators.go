@@ -63,6 +63,9 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
+	if value, handled, err := in.arrayOperator(row.function, row.inplace != nil, left, right); handled || err != nil {
+		return value, err
+	}
 	if isTensor(left) || isTensor(right) {
 		return in.tensorBinary(row, left, right)
 	}
@@ -306,6 +309,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
+	if value, handled, err := in.arrayOperator(row.function, false, left, right); handled || err != nil {
+		return value, err
+	}
 	if !isTensor(left) && !isTensor(right) && (isNumber(left) || isNumber(right)) {
 		if value, err := in.numberCompare(row, left, right); value != nil || err != nil {
 			return value, err
@@ -870,7 +876,7 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 			return int64(v.object.id), true
 		}
 	case *Opaque:
-		if v.kind == "types.GenericAlias" || v.kind == "types.UnionType" {
+		if v.kind == "types.GenericAlias" || v.kind == "types.UnionType" || strings.HasPrefix(v.kind, "numpy.dtype") {
 			in.pin(v.object)
 			return int64(v.object.id), true
 		}
@@ -968,6 +974,8 @@ func (in *Interpreter) unaryNamed(names [2]string, operand Value) (Value, error)
 		return nil, err
 	}
 	switch v := operand.(type) {
+	case *Array:
+		return in.arrayCall("operator", names[0], Arguments{Positional: []Value{v}})
 	case *Tensor:
 		return in.torchCall("operator."+names[0], Arguments{Positional: []Value{v}})
 	case *Instance:

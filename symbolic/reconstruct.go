@@ -59,6 +59,13 @@ func (cg *generator) load(value Value) error {
 		cg.loadConst(int64(0))
 		return nil
 	case *Tensor:
+		if v.array {
+			cg.emit(bytecode.PushNull, 0)
+			cg.placeholder("helper", "tensor_of_array")
+			cg.loadSource(v.source)
+			cg.call(1)
+			return nil
+		}
 		if v.id == 0 && v.class == nil && len(v.attributes) == 0 {
 			cg.loadSlot(cg.output(v))
 			return nil
@@ -346,6 +353,14 @@ func (cg *generator) buildPlain(value Value) error {
 		if v.kind == "partial" {
 			return cg.helper("make_partial", v.parts...)
 		}
+	case *Array:
+		return cg.helper("array_of_tensor", v.tensor)
+	case *arrayMethod:
+		if err := cg.load(v.array); err != nil {
+			return err
+		}
+		cg.emitName(bytecode.LoadAttr, v.name)
+		return nil
 	case *weakReference:
 		return cg.construct("weakref.ref", v.target)
 	case *superValue:

@@ -759,6 +759,9 @@ func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, e
 	if value, handled, err := in.functionGuard(name, arguments); handled || err != nil {
 		return value, err
 	}
+	if value, handled, err := in.tensorFromArray(name, arguments); handled || err != nil {
+		return value, err
+	}
 	if name == "Tensor.as_subclass" {
 		return in.asSubclassCall(arguments)
 	}
@@ -940,6 +943,10 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		return nil, true, err
 	}
 	rest := arguments.Positional[1:]
+	if name == "numpy" && len(rest) == 0 && len(arguments.Keywords) == 0 {
+		value, err := in.arrayOfTensor(t)
+		return value, true, err
+	}
 	switch name {
 	case "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "numpy", "data_ptr", "is_nonzero", "equal", "__array__", "allclose":
 		return nil, true, unsupported(reasonTensorValue, "%s", name)

@@ -104,6 +104,7 @@ type Tensor struct {
 	class      *Class
 	attributes map[string]Value // Python attributes set during capture, or described
 	view       bool
+	array      bool // the source is a numpy.ndarray
 }
 
 // Tuple is an exact tuple, or an instance of a subclass when class is set (torch.Size, a named tuple, a structseq).

@@ -194,6 +194,18 @@ def _advanced(iterator: Iterator[Any], count: int) -> Iterator[Any]:
     return iterator
 
 
+def tensor_of_array(array: Any) -> Any:
+    """A tensor on the memory of a NumPy array."""
+    from . import _arrays
+
+    return _arrays.tensor_of_array(array)
+
+
+def array_of_tensor(tensor: Any) -> Any:
+    """A NumPy array on the memory of a tensor."""
+    return tensor.numpy()
+
+
 TABLE: Mapping[str, Callable[..., Any]] = {
     "is_state": _shim.is_state,
     "pack": _shim.pack,
@@ -212,6 +224,8 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_partial": make_partial,
     "make_iterator": make_iterator,
     "make_reversed": make_reversed,
+    "tensor_of_array": tensor_of_array,
+    "array_of_tensor": array_of_tensor,
     "construct": construct,
     "make_advanced": make_advanced,
     "make_chain": make_chain,

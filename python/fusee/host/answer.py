@@ -94,7 +94,14 @@ class Answers:
 
         if type(target) is not str:
             return TensorCall(self).run(self.build(target), arguments, keywords)
-        function = names.resolve(target)
+        try:
+            function = names.resolve(target)
+        except LookupError as error:
+            return ("unsupported", f"there is no {error}"), _NOTHING
+        if target.startswith("fusee._arrays."):
+            from .arrays import ArrayCall
+
+            return ArrayCall(self).answer(target, function, arguments, keywords)
         small = SmallCall(self).outcome(target, function, arguments, keywords)
         return small if small is not None else TensorCall(self).run(function, arguments, keywords)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -346,6 +347,34 @@ def _write_opaque(writing: _Writing, value: Any) -> str:
     return type.__repr__(type(value))
 
 
+def _write_array(writing: _Writing, value: Any) -> Any:
+    """Metadata of a tensor on the array's memory, strides in bytes, and dtype; None where torch has no such tensor."""
+    import torch
+
+    from .tensors import metadata
+
+    if type(value).__name__ != "ndarray" or not value.dtype.isnative or any(stride < 0 for stride in value.strides):
+        return None
+    try:
+        tensor = torch.from_numpy(value if value.flags.writeable else value.copy())
+    except (TypeError, ValueError):
+        return None
+    return metadata(tensor), value.strides, writing.mention(value.dtype)
+
+
+def _write_numpy_function(writing: _Writing, value: Any) -> dict[str, Any]:
+    return {"name": names.numpy_name(value) or f"numpy function {value.__name__}", "self": (None,)}
+
+
+def _numpy_kinds() -> dict[type, Kind]:
+    """Kinds of NumPy's objects, once a program has imported it."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return {}
+    function: Kind = ("builtin", _write_numpy_function, 1)
+    return {numpy.ndarray: ("array", _write_array, 1), numpy.ufunc: function, type(numpy.sum): function}
+
+
 _OBJECT: Kind = ("object", _write_object, 1)
 _method_wrapper = type("".__len__)
 
@@ -394,6 +423,7 @@ def kinds() -> dict[type, Kind]:
     text: Kind = ("dtype", _write_text, 1)
     return {
         **_PYTHON_KINDS,
+        **_numpy_kinds(),
         _shim.CompiledFunction: _PYTHON_KINDS[types.FunctionType],
         torch.Tensor: ("tensor", _write_tensor, 1),
         torch._C.TensorBase: ("tensor", _write_tensor, 1),

@@ -54,12 +54,24 @@ def _owner_name(cls: type) -> str:
     return "Tensor" if name in _TENSOR_OWNERS or name == "torch._C._TensorBase" else name
 
 
+def numpy_name(function: Any) -> str:
+    """``numpy.NAME`` of a function that NumPy's public namespaces hold under its own name; "" for others."""
+    name = getattr(function, "__name__", "")
+    for space in ("numpy", "numpy.linalg", "numpy.fft"):
+        module = sys.modules.get(space)
+        if module is not None and vars(module).get(name) is function:
+            return f"{space}.{name}"
+    return ""
+
+
 def builtin_name(function: types.BuiltinFunctionType) -> str:
     """Name of a builtin function or bound builtin method: ``math.sqrt``, ``torch.relu``, ``list.append``."""
     name = function.__name__
     owner = function.__self__
     if type(owner) is types.ModuleType:
         module = owner.__name__
+        if module.startswith("numpy.") and (public := numpy_name(function)):
+            return public
         return f"{_MODULE_ALIASES.get(module, module)}.{name}"
     if owner is None or type(owner).__module__ == "pybind11_builtins" or type(owner).__name__ == "PyCapsule":
         module = function.__module__ or "builtins"
@@ -178,10 +190,10 @@ def _resolve_module(name: str) -> Any:
 
 
 def _import(parts: list[str]) -> types.ModuleType | None:
-    if len(parts) > 1:
+    if len(parts) > 1 and parts[:2] != ["fusee", "_arrays"]:
         return None  # submodules are only looked up, as importing them would run code the user did not ask for
     try:
-        return importlib.import_module(parts[0])
+        return importlib.import_module(".".join(parts))
     except ImportError:
         return None
 
