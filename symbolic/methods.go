@@ -203,7 +203,7 @@ func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (
 		}
 		return none(), true, err
 	case "popitem":
-		return in.dictPopItem(d)
+		return in.dictPopItem(d, arguments)
 	case "move_to_end":
 		return nil, true, unsupported(reasonMutation, "OrderedDict.move_to_end")
 	}
@@ -240,17 +240,34 @@ func (in *Interpreter) dictPop(d *Dict, values []Value) (Value, bool, error) {
 	return nil, true, in.raiseWith(in.builtinClass("KeyError"), key)
 }
 
-func (in *Interpreter) dictPopItem(d *Dict) (Value, bool, error) {
+func (in *Interpreter) dictPopItem(d *Dict, arguments Arguments) (Value, bool, error) {
+	ordered := d.class != nil && d.class.isSubclassOf("collections.OrderedDict")
+	values, ok := bindNamed(arguments, "last")
+	if !ok || values[0] != nil && !ordered {
+		return nil, true, unsupported(reasonBuiltinCall, "popitem with these arguments")
+	}
 	entries, err := d.live(in)
 	if err != nil {
 		return nil, true, err
 	}
-	if len(entries) == 0 {
-		return nil, true, in.raise("KeyError", "'popitem(): dictionary is empty'")
+	if len(entries) == 0 && ordered {
+		return nil, true, in.raise("KeyError", "dictionary is empty")
 	}
-	last := entries[len(entries)-1]
-	pair := &Tuple{items: []Value{last.key, last.value}}
-	return pair, true, d.setItem(in, last.key, nil)
+	if len(entries) == 0 {
+		return nil, true, in.raise("KeyError", "popitem(): dictionary is empty")
+	}
+	taken := entries[len(entries)-1]
+	if values[0] != nil {
+		last, err := in.truth(values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		if !last {
+			taken = entries[0]
+		}
+	}
+	pair := &Tuple{items: []Value{taken.key, taken.value}}
+	return pair, true, d.setItem(in, taken.key, nil)
 }
 
 func (in *Interpreter) dictUpdateMethod(d *Dict, arguments Arguments) (Value, bool, error) {

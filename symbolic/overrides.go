@@ -21,7 +21,7 @@ func (t *Tensor) intercepted() bool {
 
 // overrideOf is the __torch_function__ of an argument that has one of its own, and the class that defines it; nil for others.
 func (in *Interpreter) overrideOf(argument Value) (hook Value, class, owner *Class, err error) {
-	argument, err = in.real(argument)
+	argument, err = in.look(argument)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -87,7 +87,7 @@ func (in *Interpreter) overloadedArguments(arguments Arguments) (*overloaded, er
 				continue
 			}
 		}
-		real, err := in.real(value)
+		real, err := in.look(value)
 		if err != nil {
 			return nil, err
 		}
