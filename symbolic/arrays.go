@@ -64,7 +64,7 @@ func (in *Interpreter) tensorFromArray(name string, arguments Arguments) (Value,
 	if !ok || name != "torch.from_numpy" && name != "torch.as_tensor" {
 		return nil, false, nil
 	}
-	value, err := in.real(argument)
+	value, err := in.look(argument)
 	if err != nil {
 		return nil, true, err
 	}

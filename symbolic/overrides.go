@@ -43,7 +43,7 @@ func (in *Interpreter) overrideOf(argument Value) (hook Value, class, owner *Cla
 	if err != nil || owner == nil {
 		return nil, nil, nil, err
 	}
-	if hook, err = in.real(hook); err != nil {
+	if hook, err = in.look(hook); err != nil {
 		return nil, nil, nil, err
 	}
 	if builtin, ok := hook.(*Builtin); ok && builtin.name == disabledOverride {
@@ -157,7 +157,7 @@ func (in *Interpreter) callOverride(function Value, types *Tuple, arguments Argu
 	if err != nil {
 		return nil, err
 	}
-	return in.real(result)
+	return in.look(result)
 }
 
 func isNotImplemented(value Value) bool {
@@ -172,7 +172,7 @@ func isNotImplemented(value Value) bool {
 // defaultOverride is torch.Tensor's own __torch_function__: the plain call, whose results become instances of the class.
 func (in *Interpreter) defaultOverride(class *Class, function Value, types *Tuple, arguments Arguments) (Value, error) {
 	for _, item := range types.items {
-		real, err := in.real(item)
+		real, err := in.look(item)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +203,7 @@ func (in *Interpreter) tensorTorchFunction(arguments Arguments) (Value, error) {
 	if len(values) != 5 || values[0] == nil || values[1] == nil || values[2] == nil {
 		return nil, unsupported(reasonTensorSub, "__torch_function__")
 	}
-	class, err := in.real(values[0])
+	class, err := in.look(values[0])
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (in *Interpreter) tensorTorchFunction(arguments Arguments) (Value, error) {
 			return nil, err
 		}
 	}
-	if keywords, err := in.real(orNone(values[4])); err != nil || !isNone(keywords) {
+	if keywords, err := in.look(orNone(values[4])); err != nil || !isNone(keywords) {
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +240,7 @@ func keepsPlain(function Value) bool {
 
 // convertResult is torch._tensor._convert.
 func (in *Interpreter) convertResult(result Value, class *Class) (Value, error) {
-	result, err := in.real(result)
+	result, err := in.look(result)
 	if err != nil || class.name == "torch.Tensor" {
 		return result, err
 	}
@@ -348,7 +348,7 @@ func (v *getterFunction) call(in *Interpreter, arguments Arguments) (Value, erro
 	if len(arguments.Positional) == 0 {
 		return nil, unsupported(reasonTensorSub, "%s.__get__", v.name)
 	}
-	owner, err := in.real(arguments.Positional[0])
+	owner, err := in.look(arguments.Positional[0])
 	if err != nil {
 		return nil, err
 	}
@@ -372,7 +372,7 @@ func (in *Interpreter) overriddenOperator(target string, arguments Arguments) (V
 	if err != nil || len(found.classes) == 0 {
 		return nil, false, err
 	}
-	left, err := in.real(arguments.Positional[0])
+	left, err := in.look(arguments.Positional[0])
 	if err != nil {
 		return nil, true, err
 	}
@@ -406,7 +406,7 @@ func (in *Interpreter) reflectedOperator(name string, arguments Arguments) (Valu
 	if err != nil {
 		return nil, true, err
 	}
-	if found, err = in.real(found); err != nil {
+	if found, err = in.look(found); err != nil {
 		return nil, true, err
 	}
 	if _, python := found.(*Function); !python {
