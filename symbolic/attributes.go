@@ -346,7 +346,7 @@ func (in *Interpreter) builtinClass(name string) *Class {
 
 // bindDescriptor is the __get__ of what a class holds: functions become methods, properties run, plain values stay.
 func (in *Interpreter) bindDescriptor(found, owner Value, class *Class) (Value, error) {
-	found, err := in.real(found)
+	found, err := in.look(found)
 	if err != nil {
 		return nil, err
 	}
@@ -428,7 +428,7 @@ func (in *Interpreter) namedField(getter *Instance, tuple *Tuple) (Value, error)
 
 // isDataDescriptor tells descriptors that come before an instance's own attributes.
 func (in *Interpreter) isDataDescriptor(found Value) (bool, error) {
-	found, err := in.real(found)
+	found, err := in.look(found)
 	if err != nil {
 		return false, err
 	}
@@ -565,7 +565,7 @@ func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, err
 
 // isWriteOnly tells a user's descriptor without __get__, which leaves reading to the instance's own attributes.
 func (in *Interpreter) isWriteOnly(found Value) (bool, error) {
-	found, err := in.real(found)
+	found, err := in.look(found)
 	if err != nil {
 		return false, err
 	}
@@ -655,7 +655,7 @@ func (in *Interpreter) plainModuleWrite(v *Instance, function *Function, name st
 	if function.qualname != "Module.__setattr__" || function.module != "torch.nn.modules.module" {
 		return false
 	}
-	if _, constant := value.(*Constant); !constant {
+	if _, constant := value.(*Constant); !constant && !isNumber(value) {
 		return false
 	}
 	_, own := v.fields.host[name]
@@ -873,7 +873,7 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 		in.guardNoAttribute(c, name)
 		return in.metaclassAttribute(c, name)
 	}
-	found, err = in.real(found)
+	found, err = in.look(found)
 	if err != nil {
 		return nil, err
 	}

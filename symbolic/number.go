@@ -211,8 +211,8 @@ func (in *Interpreter) numberBinary(row operatorRow, left, right Value) (Value, 
 	}
 	x, firstInt := sizeOf(left)
 	y, secondInt := sizeOf(right)
-	if !keepsType(row.function, right, a, b, firstInt, secondInt) {
-		return nil, nil
+	if stable, err := in.keepsType(row.function, left, right); !stable || err != nil {
+		return nil, err
 	}
 	hint, err := in.numberHint("operator."+row.function, a, b)
 	if err != nil || hint == nil {
@@ -247,30 +247,44 @@ func (in *Interpreter) numberHint(name string, operands ...bytecode.Object) (*Co
 	return constant, err
 }
 
-// keepsType tells operations whose result has the same type for all values of the operands that may come.
-func keepsType(function string, right Value, a, b bytecode.Object, firstInt, secondInt bool) bool {
+// keepsType tells operations whose result has the same type for all values of the operands that may come; guards may see to that.
+func (in *Interpreter) keepsType(function string, left, right Value) (bool, error) {
+	_, firstInt := sizeOf(left)
+	_, secondInt := sizeOf(right)
 	switch function {
 	case "add", "sub", "mul", "truediv", "floordiv", "mod":
-		return true
+		return true, nil
 	case "and_", "or_", "xor", "rshift", "lshift":
-		return firstInt && secondInt
+		return firstInt && secondInt, nil
 	case "pow":
-		exponent, constant := right.(*Constant)
 		switch {
 		case firstInt && secondInt: // a negative exponent gives a float
-			return constant && !negative(exponent.Value)
+			return true, in.decideSign(comparisons[5], right)
 		case secondInt:
-			return true
-		default: // a negative base and an exponent that is no whole number give a complex number
-			return false
+			return true, nil
 		}
+		// A base that is not positive may raise, or give a complex number.
+		positive, err := in.isPositive(left)
+		return positive, err
 	}
-	return false
+	return false, nil
 }
 
-func negative(value bytecode.Object) bool {
-	n, ok := value.(int64)
-	return ok && n < 0
+// decideSign leaves a guard on how a number compares with 0.
+func (in *Interpreter) decideSign(row comparisonRow, value Value) error {
+	if !isNumber(value) {
+		return nil
+	}
+	_, err := in.compare(row, value, integer(0))
+	return err
+}
+
+func (in *Interpreter) isPositive(value Value) (bool, error) {
+	result, err := in.compare(comparisons[4], value, integer(0))
+	if err != nil {
+		return false, err
+	}
+	return in.truth(result)
 }
 
 // intBinary gives the result as an expression of symbols; false where it is none or has become too long.

@@ -69,7 +69,7 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 	if isTensor(left) || isTensor(right) {
 		return in.tensorBinary(row, left, right)
 	}
-	if isNumber(left) || isNumber(right) {
+	if (isNumber(left) || isNumber(right)) && !hasMethods(left) && !hasMethods(right) {
 		if value, err := in.numberBinary(row, left, right); value != nil || err != nil {
 			return value, err
 		}
@@ -290,7 +290,7 @@ func (in *Interpreter) tryMethod(class *Class, name string, self Value, argument
 	if err != nil {
 		return nil, err
 	}
-	if value, err = in.real(value); err != nil {
+	if value, err = in.look(value); err != nil {
 		return nil, err
 	}
 	if constant, ok := value.(*Constant); ok && constant.Value == (notImplemented{}) {
@@ -312,7 +312,7 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 	if value, handled, err := in.arrayOperator(row.function, false, left, right); handled || err != nil {
 		return value, err
 	}
-	if !isTensor(left) && !isTensor(right) && (isNumber(left) || isNumber(right)) {
+	if (isNumber(left) || isNumber(right)) && !isTensor(left) && !isTensor(right) && !hasMethods(left) && !hasMethods(right) {
 		if value, err := in.numberCompare(row, left, right); value != nil || err != nil {
 			return value, err
 		}
@@ -832,6 +832,7 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 			if v.class.name != "torch.Size" {
 				return nil, false
 			}
+			return in.wireSize(v)
 		}
 		return in.wireItems("tuple", v.items)
 	case *List:
@@ -899,6 +900,20 @@ func (in *Interpreter) pin(object *existing) {
 	if object.source != nil && object.source.Accessor.Kind != "object" {
 		object.source.Require(in.reason(), "is", objectWire(object.id))
 	}
+}
+
+// wireSize has the host make a torch.Size, which prints and adds otherwise than a tuple.
+func (in *Interpreter) wireSize(v *Tuple) (bytecode.Object, bool) {
+	items, ok := in.wireItems("tuple", v.items)
+	if !ok {
+		return nil, false
+	}
+	outcome, err := in.session.Evaluate(nameWire("torch.Size"), []bytecode.Object{items}, nil)
+	if err != nil {
+		return nil, false
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	return int64(id), ok
 }
 
 func (in *Interpreter) wireItems(kind string, items []Value) (bytecode.Object, bool) {

@@ -226,7 +226,20 @@ def closure_counter() -> Any:
     return step
 
 
-@pytest.mark.parametrize("make", [attribute_counter, dictionary_counter, global_counter, closure_counter])
+def class_counter() -> Any:
+    class Model:
+        count = 0
+
+        def step(self, x: torch.Tensor) -> Any:
+            Model.count += 1
+            return x * Model.count + self.count
+
+    return Model().step
+
+
+@pytest.mark.parametrize(
+    "make", [attribute_counter, dictionary_counter, global_counter, closure_counter, class_counter]
+)
 def test_a_counter_recompiles_once(make: Callable[[], Any]) -> None:
     assert follow(make, [(X,)] * 12) == 1
 
@@ -238,6 +251,37 @@ def test_numbers_cross_a_break() -> None:
         return y + n, [n, n + 1], {"double": n * 2}
 
     assert follow(lambda: broken, [(X, n) for n in (4, 7, 9, -5, 100, 3)]) <= 2
+
+
+def test_numbers_meet_the_users_own_operators() -> None:
+    class Vector:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+        def __add__(self, other: Any) -> Any:
+            return self.value + (other.value if isinstance(other, Vector) else other)
+
+        def __gt__(self, other: Any) -> Any:
+            return self.value > other
+
+    def program(x: torch.Tensor, n: int) -> Any:
+        v = Vector(n)
+        with torch.no_grad():
+            return x * (v + 1), v + n, v + v, v > -100
+
+    assert follow(lambda: program, [(X, n) for n in (3, 4, 7, 100, -5)]) == 1
+
+
+def test_optimizer_arithmetic_follows_the_rate() -> None:
+    def update(x: torch.Tensor, rate: float, momentum: float, step: int) -> Any:
+        p, g, b = x.clone(), x * 2, torch.zeros_like(x)
+        b.mul_(momentum).add_(g, alpha=1 - momentum)
+        p.add_(b, alpha=-rate)
+        p.addcmul_(g, g, value=rate)
+        p.addcdiv_(g, g + 10, value=-rate / (1 - 0.9**step))
+        return p.lerp_(g, rate), math.sqrt(1 - 0.999**step)
+
+    assert follow(lambda: update, [(X, 0.1 * n, 0.9 - 0.1 * n, n) for n in range(1, 7)]) == 1
 
 
 def test_stores_at_changing_keys() -> None:
