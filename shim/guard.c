@@ -352,6 +352,12 @@ static inline PyObject *remembered(const GuardRun *run, const GuardNode *node) {
     return node->cached;
 }
 
+/* A remembered lookup has passed its settled checks only if the whole node passed them then. */
+static void forget(GuardNode *node) {
+    node->version = node->second_version = 0;
+    node->cached = NULL;
+}
+
 bool guard_node_holds(GuardRun *run, Py_ssize_t index) {
     GuardProgram *program = run->program;
     GuardNode *node = &program->nodes[index];
@@ -371,17 +377,12 @@ bool guard_node_holds(GuardRun *run, Py_ssize_t index) {
     for (Py_ssize_t i = known ? node->settled_checks : node->first_check; i < node->end_check; i++)
         if (!guard_check_holds(run, &program->checks[i], value)) {
             report(run, program->checks[i].number, value);
+            forget(node);
             return false;
         }
     if (node->capture >= 0)
         run->captures[node->capture] = value;
     return true;
-}
-
-/* A remembered lookup has passed its settled checks only if the whole node passed them then. */
-static void forget(GuardNode *node) {
-    node->version = node->second_version = 0;
-    node->cached = NULL;
 }
 
 static inline bool tensor_arguments_hold(const GuardProgram *program, PyObject *const *bound, Py_ssize_t bound_count) {
@@ -399,11 +400,8 @@ static bool run_nodes(GuardRun *run) {
     for (Py_ssize_t i = run->failure ? 0 : program->first_node; i < program->node_count; i++) {
         if (run->failure)
             forget(&program->nodes[i]);
-        if (!guard_node_holds(run, i)) {
-            if (i < program->node_count)
-                forget(&program->nodes[i]);
+        if (!guard_node_holds(run, i))
             return false;
-        }
     }
     return true;
 }

@@ -284,3 +284,14 @@ def test_the_short_form_keeps_nothing_alive() -> None:
     references = gc.get_referrers(world.inline)
     assert references in ([], [vars(world)])
     assert program.check(function, (None, [1])) is None
+
+
+def test_a_lookup_that_failed_in_the_short_form_is_looked_at_again() -> None:
+    def plain() -> None:
+        """A function with globals."""
+
+    key = node(("key", "k"), ("equals", 5))
+    others = tuple(node(("object", object()), capture=index) for index in range(6))
+    program = _shim.GuardProgram((*others, node(("arg", 0), ("type", dict), children=(key,))), 6)
+    for value in (5, 5, 5, "s", 7, 5, "s"):
+        assert (program.check(plain, ({"k": value},)) is not None) is (value == 5)
