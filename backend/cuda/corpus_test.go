@@ -105,12 +105,17 @@ func resultType(reduction loop.Reduction, t loop.Type) loop.Type {
 
 // float32Buffers declares float32 buffers; the last one is written.
 func float32Buffers(b *loop.Builder, alignment int, names ...string) {
+	buffers(b, loop.F32, alignment, names...)
+}
+
+// buffers adds buffers of one type, of which the last one is written.
+func buffers(b *loop.Builder, typ loop.Type, alignment int, names ...string) {
 	for i, name := range names {
 		mode := loop.Read
 		if i == len(names)-1 {
 			mode = loop.Write
 		}
-		b.Kernel.Buffers[b.Buffer(name, loop.F32, mode)].Alignment = alignment
+		b.Kernel.Buffers[b.Buffer(name, typ, mode)].Alignment = alignment
 	}
 }
 
@@ -136,7 +141,7 @@ func contiguous(sizes []int64) []int64 {
 
 func pointwiseShapes() []*loop.Kernel {
 	return []*loop.Kernel{
-		addRelu("add_relu", loop.Static(5003), 4), addRelu("add_relu_aligned", loop.Static(2048), 16),
+		addReluOf(loop.I8, "add_relu_bytes", loop.Static(5008), 16), addRelu("add_relu", loop.Static(5003), 4), addRelu("add_relu_aligned", loop.Static(2048), 16),
 		addRelu("add_relu_dynamic", loop.Argument(0), 4), addRelu("add_relu_huge", loop.Static(1<<33), 16),
 		scaledSum("scalar", nil, nil, 0),
 		scaledSum("broadcast_row", []int64{7, 64}, []int64{0, 1}, 0),
@@ -154,16 +159,23 @@ func pointwiseShapes() []*loop.Kernel {
 
 // addRelu is relu(x + y) * 2 over n contiguous numbers.
 func addRelu(name string, n loop.Int, alignment int) *loop.Kernel {
+	return addReluOf(loop.F32, name, n, alignment)
+}
+
+func addReluOf(typ loop.Type, name string, n loop.Int, alignment int) *loop.Kernel {
 	b := loop.NewBuilder(name, n)
 	if _, dynamic := n.Argument(); dynamic {
 		b.Scalar()
 	}
-	float32Buffers(b, alignment, "x", "y", "out")
+	buffers(b, typ, alignment, "x", "y", "out")
 	b.Stage()
-	one := loop.Static(1)
-	sum := b.Do(loop.OpAdd, loop.F32, b.Load(0, loop.Int{}, one), b.Load(1, loop.Int{}, one))
-	relu := b.Do(loop.OpMaximum, loop.F32, sum, b.Constant(loop.F32, loop.FloatBits(0)))
-	b.Store(b.Do(loop.OpMultiply, loop.F32, relu, b.Constant(loop.F32, loop.FloatBits(2))), 2, loop.Int{}, one)
+	one, zero, two := loop.Static(1), loop.IntBits(0), loop.IntBits(2)
+	if typ.Is(loop.ClassFloat) {
+		zero, two = loop.FloatBits(0), loop.FloatBits(2)
+	}
+	sum := b.Do(loop.OpAdd, typ, b.Load(0, loop.Int{}, one), b.Load(1, loop.Int{}, one))
+	relu := b.Do(loop.OpMaximum, typ, sum, b.Constant(typ, zero))
+	b.Store(b.Do(loop.OpMultiply, typ, relu, b.Constant(typ, two)), 2, loop.Int{}, one)
 	return b.Kernel
 }
 

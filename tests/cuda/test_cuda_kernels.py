@@ -95,6 +95,8 @@ def _tolerances(trial: dict[str, Any], dtype: torch.dtype) -> tuple[float, float
     absolute = {torch.float64: 1e-300, torch.float32: 1e-40, torch.bfloat16: 1e-38, torch.float16: 1.2e-7}[dtype]
     if not trial["Pointwise"]:
         relative *= 20
+    if trial["Name"] == "op_lgamma":  # CUDA bounds only its absolute error between -10 and -2, where it has zeros
+        absolute = relative
     if "sum" in trial["Name"] or "inner_dimensions" in trial["Name"]:
         absolute = 2e-3
     return relative, absolute
