@@ -399,6 +399,9 @@ func (in *Interpreter) bindUserDescriptor(v *Instance, owner Value, class *Class
 	if tuple, ok := owner.(*Tuple); ok && v.class.name == "_collections._tuplegetter" {
 		return in.namedField(v, tuple)
 	}
+	if v.class.name == "functools._lru_cache_wrapper" {
+		return &Method{self: owner, function: v}, nil
+	}
 	getter, _, err := in.classLookup(v.class, "__get__")
 	if err != nil || getter == nil {
 		return v, err
@@ -894,6 +897,9 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 			return in.plainGetAttribute(c.id, name)
 		}
 	case *Instance:
+		if v.class.name == "functools._lru_cache_wrapper" {
+			return v, nil
+		}
 		if getter, _, err := in.classLookup(v.class, "__get__"); err != nil || getter != nil {
 			if err != nil {
 				return nil, err

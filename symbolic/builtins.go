@@ -127,6 +127,12 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 		}
 	}
 	for _, row := range binaryOperators[:13] {
+		if constant, ok := self.(*Constant); ok && method == "__mod__" && len(arguments.Positional) == 1 {
+			if tuple, ok := arguments.Positional[0].(*Tuple); ok && hasMethods(tuple) { // text formats any tuple's items
+				value, err := in.binary(binaryOperators[6], constant, &Tuple{items: tuple.items})
+				return value, true, err
+			}
+		}
 		if row.method == method && len(arguments.Positional) == 1 {
 			value, err := in.binary(row, self, arguments.Positional[0])
 			return value, true, err
@@ -234,7 +240,7 @@ func pureFunction(name string) bool {
 	switch name {
 	case "builtins.abs", "builtins.ascii", "builtins.bin", "builtins.chr", "builtins.divmod", "builtins.format", "builtins.hex", "builtins.len", "builtins.max", "builtins.min",
 		"builtins.oct", "builtins.ord", "builtins.pow", "builtins.repr", "builtins.round", "builtins.sorted", "builtins.sum", "builtins.any", "builtins.all",
-		"torch.result_type", "torch.promote_types", "torch.can_cast", "torch._C._get_privateuse1_backend_name":
+		"torch.result_type", "torch.promote_types", "torch.can_cast", "torch._C._get_privateuse1_backend_name", "torch._C._accelerator_getAccelerator":
 		return true
 	}
 	return false

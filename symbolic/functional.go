@@ -255,3 +255,50 @@ func (in *Interpreter) warn(message string) {
 	}
 	in.warnings = append(in.warnings, message)
 }
+
+// namedTupleCall is collections.namedtuple of constants. Every call makes another class: the host makes one to look at, Python makes them anew
+// each time, with the module that namedtuple would find in its caller's frame.
+func (in *Interpreter) namedTupleCall(arguments Arguments) (Value, bool, error) {
+	module, err := in.frame.function.globals.lookup(in, text("__name__"))
+	if err != nil {
+		return nil, true, err
+	}
+	if module, err = in.real(orNone(module)); err != nil {
+		return nil, true, err
+	}
+	given := Arguments{Positional: arguments.Positional}
+	named := false
+	for _, keyword := range arguments.Keywords {
+		given.Keywords = append(given.Keywords, keyword)
+		named = named || keyword.Name == "module"
+	}
+	if !named {
+		given.Keywords = append(given.Keywords, KeywordArgument{"module", module})
+	}
+	positional := make([]bytecode.Object, len(given.Positional))
+	var keywords []bytecode.Object
+	for i, value := range given.Positional {
+		wire, ok := in.wire(value)
+		if !ok {
+			return nil, true, unsupported(reasonClass, "a named tuple of %s", value.typeName())
+		}
+		positional[i] = wire
+	}
+	for _, keyword := range given.Keywords {
+		wire, ok := in.wire(keyword.Value)
+		if !ok {
+			return nil, true, unsupported(reasonClass, "a named tuple with %s", keyword.Name)
+		}
+		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
+	}
+	outcome, err := in.session.Evaluate(nameWire("collections.namedtuple"), positional, keywords)
+	if err != nil {
+		return nil, true, err
+	}
+	value, err := in.outcomeValue(outcome)
+	if class, ok := value.(*Class); ok && err == nil {
+		class.remake = &given
+		in.activity++
+	}
+	return value, true, err
+}

@@ -2,6 +2,10 @@ package symbolic
 
 import "strings"
 
+// hiddenPrefix stands before names in the attributes of a function that are keys of its __dict__ alone: a function object has a place of its
+// own for an attribute of that name, and shows that.
+const hiddenPrefix = "__dict__."
+
 // functionDict is the __dict__ of a function made during capture.
 type functionDict struct{ owner *Function }
 
@@ -15,7 +19,7 @@ func (v *functionDict) snapshot(in *Interpreter) (*Dict, error) {
 		case "__name__", "__qualname__", "__doc__", "__module__", "__annotations__":
 			continue
 		}
-		if err := table.setItem(in, text(name), v.owner.attributes[name]); err != nil {
+		if err := table.setItem(in, text(strings.TrimPrefix(name, hiddenPrefix)), v.owner.attributes[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -52,8 +56,11 @@ func (v *functionDict) setItem(in *Interpreter, key, value Value) error {
 		return err
 	}
 	name, ok := stringOf(key)
-	if !ok || value == nil || strings.HasPrefix(name, "__") && name != "__wrapped__" {
+	if !ok || value == nil {
 		return unsupported(reasonMutation, "a function's __dict__[%s]", name)
+	}
+	if strings.HasPrefix(name, "__") && name != "__wrapped__" {
+		name = hiddenPrefix + name
 	}
 	v.owner.writeAttribute(in, name, value)
 	return nil
@@ -86,4 +93,16 @@ func (v *functionDict) update(in *Interpreter, arguments Arguments) (Value, bool
 		}
 	}
 	return none(), true, nil
+}
+
+func (v *functionDict) iterate(in *Interpreter) (iterator, error) {
+	table, err := v.snapshot(in)
+	if err != nil {
+		return nil, err
+	}
+	walker, err := in.iterate(table)
+	if err != nil {
+		return nil, err
+	}
+	return walker.(iterator), nil
 }

@@ -154,3 +154,11 @@ func (v *classDict) get(in *Interpreter, arguments Arguments) (Value, bool, erro
 	}
 	return value, true, err
 }
+
+func (v *classDict) iterate(*Interpreter) (iterator, error) {
+	return nil, unsupported(reasonIteration, "the namespace of %s", v.owner.name)
+}
+
+func (v *classDict) length(*Interpreter) (int, error) {
+	return 0, unsupported(reasonItem, "len of the namespace of %s", v.owner.name)
+}

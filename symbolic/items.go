@@ -421,6 +421,10 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		case "graph_break":
 			return nil, true, unsupported(reasonRequested, "")
 		}
+	case "collections":
+		if f.qualname == "namedtuple" {
+			return in.namedTupleCall(arguments)
+		}
 	case "inspect":
 		return in.inspectPredicate(f.qualname, arguments)
 	case "torch.utils._contextlib":

@@ -66,3 +66,23 @@ func (in *Interpreter) instanceMapping(v *Instance) (*Dict, error) {
 		return table.setItem(in, key, value)
 	})
 }
+
+func (v *fieldsDict) length(in *Interpreter) (int, error) {
+	table, err := v.snapshot(in)
+	if err != nil {
+		return 0, err
+	}
+	return table.length(in)
+}
+
+func (v *fieldsDict) iterate(in *Interpreter) (iterator, error) {
+	table, err := v.snapshot(in)
+	if err != nil {
+		return nil, err
+	}
+	walker, err := in.iterate(table)
+	if err != nil {
+		return nil, err
+	}
+	return walker.(iterator), nil
+}

@@ -172,7 +172,7 @@ func objectOf(value Value) *existing {
 	case *Builtin:
 		return v.object
 	case *Class:
-		if v.id != 0 {
+		if v.id != 0 && v.remake == nil {
 			return &existing{v.id, v.source}
 		}
 	case *Instance:

@@ -462,6 +462,15 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 	if left == right && !isTensor(left) && !isNaN(left) {
 		return true, nil
 	}
+	for _, side := range []*Value{&left, &right} {
+		if fields, ok := (*side).(*fieldsDict); ok {
+			snapshot, err := fields.snapshot(in)
+			if err != nil {
+				return false, err
+			}
+			*side = snapshot
+		}
+	}
 	switch a := left.(type) {
 	case *Constant:
 		if b, ok := right.(*Constant); ok {

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"strings"
+
 	"fusee/bytecode"
 	"fusee/guards"
 )
@@ -343,6 +345,9 @@ func (cg *generator) buildPlain(value Value) error {
 		if v.made != nil {
 			return &cannotRebuild{v.made.born, "a class"}
 		}
+		if v.remake != nil {
+			return cg.buildNamedTuple(v.remake)
+		}
 		resolved, err := cg.in.namedClass(v.name)
 		if err != nil {
 			return err
@@ -526,6 +531,12 @@ func (cg *generator) setFunctionAttributes(v *Function) error {
 		if err := cg.load(v); err != nil {
 			return err
 		}
+		if hidden, ok := strings.CutPrefix(name, hiddenPrefix); ok {
+			cg.emitName(bytecode.LoadAttr, "__dict__")
+			cg.loadConst(hidden)
+			cg.emit(bytecode.StoreSubscr, 0)
+			continue
+		}
 		cg.emitName(bytecode.StoreAttr, name)
 	}
 	return nil
@@ -639,6 +650,26 @@ func (cg *generator) buildGoIterator(v *goIterator) error {
 	cg.emit(bytecode.PushNull, 0)
 	cg.placeholder(kind, name)
 	return cg.passArguments(arguments)
+}
+
+// buildNamedTuple calls collections.namedtuple again, as every call of the program does.
+func (cg *generator) buildNamedTuple(arguments *Arguments) error {
+	keywords := newDict()
+	for _, keyword := range arguments.Keywords {
+		if err := keywords.setItem(cg.in, text(keyword.Name), keyword.Value); err != nil {
+			return err
+		}
+	}
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("helper", "construct")
+	cg.placeholder("name", "collections.namedtuple")
+	for _, argument := range []Value{&Tuple{items: arguments.Positional}, keywords} {
+		if err := cg.load(argument); err != nil {
+			return err
+		}
+	}
+	cg.call(3)
+	return nil
 }
 
 func (cg *generator) buildGetter(v *operatorGetter) error {

@@ -895,6 +895,8 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 		return boolean(in.isTorchFunctionEnabled(name)), true, nil
 	case "is_any_autocast_enabled", "is_autocast_cpu_enabled":
 		return boolean(in.state.Autocast), true, nil
+	case "_len_torch_function_stack", "_len_torch_dispatch_stack":
+		return integer(0), true, nil // no entry runs under a mode
 	case "get_default_dtype":
 		dtype := in.state.DefaultDType
 		if dtype == graph.NoDType {

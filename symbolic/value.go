@@ -200,6 +200,7 @@ type Class struct {
 	hasDict       bool
 	source        *guards.Source
 	ownAttributes map[string]Value
+	remake        *Arguments // of collections.namedtuple, where the program calls it during capture
 	made          *madeClass // set for a class that the program defines during capture
 	shortName     string     // __name__ and __qualname__ of such a class
 	qualified     string

@@ -189,6 +189,38 @@ def test_cached_functions_are_called_past_their_cache_only_for_one_graph() -> No
         assert fusee.compile(lambda x: cached(x))(x) is cached(x)
 
 
+class Caching:
+    @functools.lru_cache  # noqa: B019
+    def run(self, x: Any, factor: int = 3) -> Any:
+        """Text."""
+        return x * factor
+
+
+def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def inner(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return inner
+
+
+def test_wrappers_of_cached_functions() -> None:
+    holder = Caching()
+
+    def program(x: Any) -> Any:
+        made = wrapped(cached)
+        facts = made.__name__, made.__qualname__, made.__doc__, made.__module__, sorted(vars(made))
+        return holder.run(x) + made(x), facts, made
+
+    x = torch.ones(2)
+    expected = program(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fusee.compile(program, fullgraph=True)(x)
+    assert torch.equal(found[0], expected[0]) and found[1] == expected[1]
+    assert vars(found[2]) == vars(expected[2])
+
+
 def test_another_backend_sees_operations_that_nobody_reads() -> None:
     seen: list[int] = []
 

@@ -441,3 +441,33 @@ def mappings_spread(table):
 @calls((1,))
 def mapping_missing_argument(n):
     return named(**Mapped({"b": n}))
+
+
+@calls((1,), (2,))
+def namedtuple_made(n):
+    point = collections.namedtuple("point", ["x", "y", "label"], defaults=("none",))
+    first = point(n, y=2)
+    second = first._replace(x=5)
+    return first.x + first[1], second.x, first.label, point._fields, point.__name__, first == (n, 2, "none"), repr(first)
+
+
+@calls((1,))
+def namedtuple_made_anew(n):
+    classes = [collections.namedtuple("pair", "a b") for _ in range(2)]
+    return classes[0] is classes[1], classes[0].__module__, isinstance(classes[0](n, 2), classes[1]), classes[1](n, 3)
+
+
+@calls((1,))
+def namedtuple_bad_name(n):
+    return collections.namedtuple("pair", "a class")
+
+
+class Fielded:
+    def __init__(self, n: int) -> None:
+        self.a, self.b = n, "b"
+
+
+@calls((1,))
+def instance_dict_as_dict(n):
+    fields = Fielded(n).__dict__
+    return [k for k in fields], len(fields), sorted(vars(Fielded(n))), fields == {"a": 1, "b": "b"}, {} == fields
