@@ -448,7 +448,15 @@ def namedtuple_made(n):
     point = collections.namedtuple("point", ["x", "y", "label"], defaults=("none",))
     first = point(n, y=2)
     second = first._replace(x=5)
-    return first.x + first[1], second.x, first.label, point._fields, point.__name__, first == (n, 2, "none"), repr(first)
+    return (
+        first.x + first[1],
+        second.x,
+        first.label,
+        point._fields,
+        point.__name__,
+        first == (n, 2, "none"),
+        repr(first),
+    )
 
 
 @calls((1,))
