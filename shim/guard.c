@@ -236,7 +236,7 @@ static bool is_plain_member(PyObject *member) {
         return true;
     }
     return type == &PyLong_Type || type == &PyBool_Type || type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyFloat_Type ||
-           type == &PyComplex_Type || type->tp_hash == PyBaseObject_Type.tp_hash;
+           type == &PyComplex_Type || type == &PyCFunction_Type || type->tp_hash == PyBaseObject_Type.tp_hash;
 }
 
 static bool members_hold(const GuardCheck *check, PyObject *set) {

@@ -259,9 +259,7 @@ func (in *Interpreter) resolveClass(name string) (*Class, error) {
 	qualified := name
 	if !strings.Contains(name, ".") {
 		qualified = "builtins." + name
-		if name == "NoneType" || name == "function" || name == "method" || name == "cell" || name == "module" || name == "ellipsis" || name == "NotImplementedType" ||
-			name == "builtin_function_or_method" || name == "method_descriptor" || name == "wrapper_descriptor" || name == "getset_descriptor" || name == "member_descriptor" ||
-			name == "mappingproxy" || name == "generator" {
+		if typesNames[name] != "" {
 			qualified = "types." + typesNames[name]
 		}
 	}
@@ -280,7 +278,7 @@ func (in *Interpreter) resolveClass(name string) (*Class, error) {
 var typesNames = map[string]string{"NoneType": "NoneType", "function": "FunctionType", "method": "MethodType", "cell": "CellType", "module": "ModuleType",
 	"ellipsis": "EllipsisType", "NotImplementedType": "NotImplementedType", "builtin_function_or_method": "BuiltinFunctionType", "method_descriptor": "MethodDescriptorType",
 	"wrapper_descriptor": "WrapperDescriptorType", "getset_descriptor": "GetSetDescriptorType", "member_descriptor": "MemberDescriptorType", "mappingproxy": "MappingProxyType",
-	"generator": "GeneratorType"}
+	"generator": "GeneratorType", "method-wrapper": "MethodWrapperType"}
 
 // classOf is type(value).
 func (in *Interpreter) classOf(value Value) (*Class, error) {
@@ -1128,6 +1126,8 @@ func (m *Method) getAttribute(in *Interpreter, name string) (Value, error) {
 // getAttribute of a builtin function.
 func (b *Builtin) getAttribute(in *Interpreter, name string) (Value, error) {
 	switch name {
+	case "__class__":
+		return in.classOf(b)
 	case "__name__":
 		return text(shortName(b.name)), nil
 	case "__self__":

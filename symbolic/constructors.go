@@ -10,6 +10,9 @@ import (
 // constructBuiltin models calls of builtin classes.
 func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, bool, error) {
 	values := arguments.Positional
+	if strings.HasPrefix(c.name, "torch.return_types.") {
+		return in.constructStructSequence(c, arguments)
+	}
 	switch c.name {
 	case "list", "tuple", "set", "frozenset":
 		return in.constructSequence(c.name, arguments)
@@ -73,6 +76,28 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.constructItertools(c.name, arguments)
 	}
 	return nil, false, nil
+}
+
+// constructStructSequence is torch.return_types.NAME((item, ...)), with as many items as it has fields.
+func (in *Interpreter) constructStructSequence(c *Class, arguments Arguments) (Value, bool, error) {
+	argument, ok := in.single(arguments)
+	if !ok || c.id == 0 {
+		return nil, false, nil
+	}
+	items, err := in.iterableItems(argument)
+	if err != nil {
+		return nil, true, err
+	}
+	for _, name := range []string{"n_sequence_fields", "n_fields"} {
+		found, _, err := in.classLookup(c, name)
+		if err != nil {
+			return nil, true, err
+		}
+		if n, ok := constantInt(found); !ok || n != int64(len(items)) {
+			return nil, true, unsupported(reasonOpaqueCall, "%s of %d items", c.name, len(items))
+		}
+	}
+	return &Tuple{items: items, class: c}, true, nil
 }
 
 func sizeType() *Class {

@@ -888,6 +888,11 @@ func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {
 		return err
 	}
 	target, isDict := below.(*Dict)
+	if instance, isInstance := source.(*Instance); isInstance && isDict {
+		if source, err = in.mappingItems(instance); err != nil {
+			return err
+		}
+	}
 	other, err := in.asMapping(source)
 	if err == nil && (other == nil || !isDict) {
 		err = unsupported(reasonItem, "** of %s", source.typeName())

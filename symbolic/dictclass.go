@@ -42,6 +42,36 @@ func (in *Interpreter) setDictItem(d *Dict, key, value Value) error {
 	return d.setItem(in, key, value)
 }
 
+// mappingItems is the dict that ** or dict() makes of an object with keys() and __getitem__.
+func (in *Interpreter) mappingItems(source *Instance) (*Dict, error) {
+	method, err := in.optionalAttribute(source, "keys")
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, unsupported(reasonItem, "a dict from %s", source.typeName())
+	}
+	found, err := in.call(method, Arguments{})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := in.iterableItems(found)
+	if err != nil {
+		return nil, err
+	}
+	table := newDict()
+	for _, key := range keys {
+		value, err := in.getItem(source, key)
+		if err != nil {
+			return nil, err
+		}
+		if err := table.setItem(in, key, value); err != nil {
+			return nil, err
+		}
+	}
+	return table, nil
+}
+
 // plainDictMethod runs a special method of dict itself, which was reached past the methods of the dict's class.
 func (in *Interpreter) plainDictMethod(d *Dict, method string, arguments []Value) (Value, bool, error) {
 	switch {

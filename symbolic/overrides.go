@@ -355,9 +355,12 @@ func (v *getterFunction) call(in *Interpreter, arguments Arguments) (Value, erro
 	return in.readGetset(v.name, owner)
 }
 
-func (v *getterFunction) getAttribute(_ *Interpreter, name string) (Value, error) {
-	if name == "__name__" {
+func (v *getterFunction) getAttribute(in *Interpreter, name string) (Value, error) {
+	switch name {
+	case "__name__":
 		return text("__get__"), nil
+	case "__class__":
+		return in.namedClass("method-wrapper")
 	}
 	return nil, unsupported(reasonTensorSub, "%s.__get__.%s", v.name, name)
 }

@@ -87,6 +87,10 @@ func (in *Interpreter) memberWire(value Value) (bytecode.Object, bool) {
 		if object := objectOf(value); object != nil {
 			return objectWire(object.id), true
 		}
+	case *Builtin:
+		if v.object != nil && v.self == nil {
+			return objectWire(v.object.id), true
+		}
 	case *LibraryValue:
 		if v.kind == "dtype" && v.id != 0 {
 			return objectWire(v.id), true

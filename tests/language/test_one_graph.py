@@ -240,6 +240,28 @@ def imports_of_loaded_modules(x: Any) -> Any:
     return x + ITEMS, outcome.ITEMS
 
 
+class Mapping:
+    def __init__(self, **items: Any) -> None:
+        self.items = items
+
+    def keys(self) -> Any:
+        return self.items.keys()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.items[key] + 1
+
+
+@calls(lambda: (torch.ones(2), Mapping(a=1, b=2)))
+def mappings_spread(x: Any, mapping: Any) -> Any:
+    return x, dict(**mapping), {**mapping, "b": 5}, Mapping(**mapping).items, len.__class__.__name__
+
+
+@calls(lambda: (torch.ones(2), frozenset([torch.add, len])))
+def struct_sequences_and_functions_in_sets(x: Any, functions: Any) -> Any:
+    made = torch.return_types.linalg_qr((2 * x, x - 1))
+    return tuple(made), made, torch.add in functions, torch.mul in functions
+
+
 @calls(lambda: (torch.ones(2), torch.zeros(2)))
 def weak_references(x: Any, y: Any) -> Any:
     reference = weakref.ref(x)

@@ -217,3 +217,13 @@ def test_attributes_of_plain_tensors() -> None:
     x, y = torch.ones(2), torch.zeros(2)
     z, after = fusee.compile(write, fullgraph=True)(x, y)
     assert x.other is y and z.origin is x and after.tolist() == [1, 1]
+
+
+def test_lazy_modules_are_captured_once_they_have_shapes() -> None:
+    model = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.ReLU(), torch.nn.LazyLinear(1))
+    fusee.reset()
+    compiled = fusee.compile(lambda x: model(x) + 1, fullgraph=True)
+    x = torch.randn(3, 5)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), model(x) + 1)
+    assert fusee.stats()["graphs"] == 1

@@ -19,6 +19,7 @@ from .describe import ObjectTable
 from .install import Installer
 from .record import Recorder, Tape, recorders
 from .records import Target
+from .tensors import Uninitialized
 
 
 class _Thread(threading.local):
@@ -93,6 +94,8 @@ def _compile(miss: _Miss) -> Any:
             return _attempt(miss)
     except Unsupported:
         raise
+    except Uninitialized:
+        return None
     except Exception as error:  # whatever went wrong in here, the program must not feel it
         failure = error if isinstance(error, HostFailure) else _internal(error)
         warn.once(failure.cause, f"{target.name} runs as plain Python: {failure.message}")

@@ -68,10 +68,16 @@ def _is_mark(name: Any) -> bool:
     return type(name) is str and name.startswith("_dynamo_")
 
 
+class Uninitialized(Exception):
+    """A lazy module's parameter has no shape yet: the call that gives it one runs as plain Python."""
+
+
 def metadata(tensor: torch.Tensor) -> Metadata:
     """``(dtype, device, sizes, strides, storage_offset, requires_grad, flags)``; sizes and strides in elements."""
     import torch
 
+    if slots.is_a(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        raise Uninitialized
     base: Any = torch._C.TensorBase  # a subclass may hide what these say
     with torch._C.DisableTorchFunctionSubclass():
         dense = _dense(tensor)
