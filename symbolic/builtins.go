@@ -300,6 +300,13 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return in.exceptionInfo(), true, nil
 	case "sys.exception":
 		return orNone(in.handled()), true, nil
+	case "_abc._abc_init":
+		if value, ok := in.single(arguments); ok {
+			real, err := in.real(value)
+			if class, isClass := real.(*Class); err != nil || isClass && class.made != nil {
+				return none(), true, err // what it computes is worked out where it is asked for
+			}
+		}
 	case "builtins.__build_class__":
 		class, err := in.buildClass(arguments)
 		return class, true, err
@@ -562,6 +569,9 @@ func (in *Interpreter) knownBases(class *Class) (*Class, error) {
 
 // virtualInstance asks abstract base classes, which may accept classes that do not derive from them.
 func (in *Interpreter) virtualInstance(subject Value, actual, class *Class) (bool, error) {
+	if class.made != nil || actual.made != nil {
+		return in.madeInstance(actual, class)
+	}
 	if class.id == 0 {
 		return false, nil
 	}

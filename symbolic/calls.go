@@ -584,6 +584,9 @@ func (in *Interpreter) builtinNew(hook *Builtin, c *Class, arguments Arguments) 
 				return nil, err
 			}
 		}
+		if err := in.checkAbstract(c); err != nil {
+			return nil, err
+		}
 		return &Instance{class: c, fields: newFieldTable(c.hasDict)}, nil
 	case hook.name == "type.__new__":
 		return in.makeClass(c, arguments)

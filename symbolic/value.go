@@ -237,9 +237,9 @@ type existing struct {
 
 // PythonModule is a module object.
 type PythonModule struct {
-	id     trace.ObjectID
-	name   string
-	source *guards.Source
+	id      trace.ObjectID
+	name    string
+	source  *guards.Source
 	globals *Dict            // its __dict__, once asked for
 	read    map[string]Value // attributes of a library's module
 }
