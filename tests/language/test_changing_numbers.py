@@ -98,6 +98,15 @@ def test_numbers_are_constants_where_nothing_is_dynamic() -> None:
     assert follow(lambda: in_graph, [(X, n) for n in (1, 2, 3)], dynamic=False) == 2
 
 
+@pytest.mark.parametrize("backend", ["eager", lambda module, inputs: module.forward])
+def test_other_backends_get_numbers_and_sizes(backend: Any) -> None:
+    def program(x: torch.Tensor, n: int, rate: float) -> Any:
+        return x.view(-1, x.size(0)) * rate + n, x[: n + 1], torch.zeros(max(n, 2), x.size(1) % 3)
+
+    calls = [(torch.randn(size, 4), n, 0.5 * n) for size, n in ((5, 3), (6, 4), (9, 2), (3, 7))]
+    assert follow(lambda: program, calls, backend=backend, dynamic=True) <= 1
+
+
 def branches(x: torch.Tensor, n: int) -> Any:
     if n > 5:
         return x + n

@@ -203,7 +203,7 @@ def _request(table: ObjectTable, miss: _Miss) -> dict[str, Any]:
         "function": function,
         "parameters": parameters,
         "fullgraph": options.fullgraph,
-        "dynamic": options.dynamic if options.backend == "fusee" else False,
+        "dynamic": _dynamic(options),
         "changed": miss.target.changes.wire(table),
         "backend": "fusee" if options.backend == "fusee" else "python",
         "mode": options.mode,
@@ -213,6 +213,13 @@ def _request(table: ObjectTable, miss: _Miss) -> dict[str, Any]:
         "missed": [(entry, number) for entry, (_, number, _) in enumerate(miss.failures)],
         "descriptions": table.describe([function, *parameters]),
     }
+
+
+def _dynamic(options: Options) -> bool | None:
+    """What may be symbolic: nothing for backends that may compile for the sizes of the first call, unless asked for."""
+    if options.backend in ("fusee", "eager") or (callable(options.backend) and options.dynamic):
+        return options.dynamic
+    return False
 
 
 def state() -> dict[str, Any]:
