@@ -55,6 +55,9 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(self.typeName(), "pybind11_builtins.") && pureFunction(b.name) {
+		return in.evaluateCall(&Builtin{name: b.name}, arguments) // it is bound to pybind11's record of it, which it does not take
+	}
 	if isTorchName(b.name) {
 		return in.callTorchName(b.name, Arguments{append([]Value{self}, arguments.Positional...), arguments.Keywords})
 	}

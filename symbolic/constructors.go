@@ -55,7 +55,7 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 			return &Tuple{items: items, class: sizeType()}, true, err
 		}
 		return &Tuple{class: sizeType()}, true, nil
-	case "torch.device", "torch.finfo", "torch.iinfo":
+	case "torch.device", "torch.finfo", "torch.iinfo", "numpy.finfo", "numpy.iinfo":
 		return in.evaluateClass(c, arguments)
 	case "numpy.dtype":
 		return in.evaluateClass(c, arguments)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from outcome import Describer
@@ -100,6 +101,14 @@ def legacy_types(x: Any) -> Any:
     return x.type(torch.HalfTensor), x.type(torch.float64), x.type(), x.new(x.size()).shape, x.new([1, 2])
 
 
+def limits_of_numpy(x: Any) -> Any:
+    return x + np.iinfo(np.int16).max, np.iinfo("int8").min, np.finfo(np.float32).bits
+
+
+def device_module(x: Any) -> Any:
+    return torch.get_device_module().__name__, torch.get_device_module("cpu").__name__, x + 1
+
+
 class Counted:
     x = 1
 
@@ -130,7 +139,7 @@ def metaclass_getattr(x: Any) -> Any:
 PROGRAMS = [
     no_grad_block, grad_mode_set, grad_mode_left_changed, decorated_functions, exception_in_no_grad,
     local_context_manager, availability, torchscript, tensors_of_constants, legacy_types, class_namespace,
-    metaclass_getattr,
+    metaclass_getattr, limits_of_numpy, device_module,
 ]  # fmt: skip
 
 
