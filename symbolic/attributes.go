@@ -1245,9 +1245,29 @@ func (v *Opaque) getAttribute(in *Interpreter, name string) (Value, error) {
 		return in.classOfOpaque(v)
 	}
 	if immutableObject(v.kind) {
-		return in.builtinAttribute(v, name)
+		return in.immutableAttribute(v, name)
 	}
 	return nil, unsupported(reasonAttribute, "%s.%s", v.kind, name)
+}
+
+// immutableAttribute reads an attribute of an object that never changes: a method of its class, or a value of its own.
+func (in *Interpreter) immutableAttribute(v *Opaque, name string) (Value, error) {
+	class, err := in.classOfOpaque(v)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := in.classLookup(class, name)
+	if err != nil {
+		return nil, err
+	}
+	if builtin, ok := found.(*Builtin); ok && (builtin.flavor == "member" || builtin.flavor == "getset") {
+		outcome, err := in.session.GetAttribute(v.object.id, name)
+		if err != nil {
+			return nil, err
+		}
+		return in.outcomeValue(outcome)
+	}
+	return in.builtinAttribute(v, name)
 }
 
 func (c *Cell) getAttribute(_ *Interpreter, name string) (Value, error) {

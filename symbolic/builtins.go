@@ -129,6 +129,9 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 			return value, handled, err
 		}
 	}
+	if value, done, err := in.plainOperand(self, method, arguments); done || err != nil {
+		return value, done, err
+	}
 	for _, row := range binaryOperators[:13] {
 		if constant, ok := self.(*Constant); ok && method == "__mod__" && len(arguments.Positional) == 1 {
 			if tuple, ok := arguments.Positional[0].(*Tuple); ok && hasMethods(tuple) { // text formats any tuple's items
@@ -174,6 +177,42 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 		return none(), true, in.setItem(self, arguments.Positional[0], nil)
 	}
 	return nil, false, nil
+}
+
+// plainOperand runs a builtin type's own operator with an operand that has methods of its own, which it must not lead back to: a named tuple
+// counts as its items, an instance over a builtin value as that value, and any other is refused. done is false for other operands.
+func (in *Interpreter) plainOperand(self Value, method string, arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 1 || hasMethods(self) || !isOperatorMethod(method) {
+		return nil, false, nil
+	}
+	operand, err := in.look(arguments.Positional[0])
+	if err != nil || !hasMethods(operand) {
+		return nil, false, err
+	}
+	plain := baseValue(operand)
+	if plain == nil {
+		return notImplementedValue(), true, nil
+	}
+	if _, isText := stringOf(self); isText && method == "__mod__" {
+		if _, isTuple := plain.(*Tuple); !isTuple {
+			return nil, true, unsupported(reasonFormatting, "%s", operand.typeName())
+		}
+	}
+	return in.protocolMethod(self, method, Arguments{Positional: []Value{plain}})
+}
+
+func isOperatorMethod(method string) bool {
+	for _, row := range binaryOperators[:13] {
+		if row.method == method {
+			return true
+		}
+	}
+	for _, row := range comparisons {
+		if row.method == method {
+			return true
+		}
+	}
+	return false
 }
 
 // plainTuples takes a tuple's own method to the items alone: it was reached through the class, whose methods it must not lead back to.
@@ -362,6 +401,16 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 		return value, true, err
 	case "builtins.vars":
 		value, err := in.getAttribute(argument, "__dict__")
+		return value, true, err
+	case "builtins.oct", "builtins.hex", "builtins.bin":
+		if real, err := in.real(argument); err != nil || !hasMethods(real) {
+			return nil, false, err
+		}
+		index, err := in.indexValue(argument)
+		if err != nil {
+			return nil, true, err
+		}
+		value, err := in.evaluated(name, index)
 		return value, true, err
 	case "builtins.repr", "builtins.ascii":
 		if name == "builtins.repr" {

@@ -544,7 +544,7 @@ func (in *Interpreter) builtinInit(hook *Builtin, made Value, c *Class, argument
 			return in.initException(made, arguments)
 		}
 		if made.base != nil {
-			return in.initBase(made.base, arguments)
+			return in.initInstance(made, arguments)
 		}
 	}
 	return unsupported(reasonOpaqueCall, "%s", hook.name)

@@ -756,10 +756,11 @@ func (c *Class) madeAttribute(in *Interpreter, name string) (Value, error) {
 	case "__doc__", "__annotations__", "__module__":
 		value, err := c.made.namespace.lookup(in, text(name))
 		if value != nil || err != nil {
-			return value, err
+			return nil, err
 		}
 		if name == "__annotations__" {
-			return nil, unsupported(reasonAttribute, "annotations of a class that has none")
+			made := newDict()
+			return made, c.made.namespace.setItem(in, text(name), made)
 		}
 		return none(), nil
 	}

@@ -63,6 +63,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return &Instance{class: c, fields: newFieldTable(false)}, len(values)+len(arguments.Keywords) == 0, nil
 	case "weakref.ReferenceType":
 		return in.constructWeakReference(arguments)
+	case "method":
+		return in.constructMethod(arguments)
 	case "property", "classmethod", "staticmethod":
 		return in.constructDescriptor(c.name, arguments)
 	case "functools.partial":

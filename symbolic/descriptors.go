@@ -29,6 +29,31 @@ func (in *Interpreter) constructDescriptor(kind string, arguments Arguments) (Va
 	return made, true, nil
 }
 
+// constructMethod is types.MethodType(function, self).
+func (in *Interpreter) constructMethod(arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) != 2 || len(arguments.Keywords) > 0 {
+		return nil, true, unsupported(reasonBuiltinCall, "method with these arguments")
+	}
+	values, err := in.realAll(arguments.Positional)
+	if err != nil {
+		return nil, true, err
+	}
+	able, _, err := in.callableCall(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	if truth, err := in.truth(able); err != nil || !truth {
+		if err == nil {
+			err = in.raise("TypeError", "first argument must be callable")
+		}
+		return nil, true, err
+	}
+	if isNone(values[1]) {
+		return nil, true, in.raise("TypeError", "instance must not be None")
+	}
+	return &Method{self: values[1], function: values[0]}, true, nil
+}
+
 // descriptorMethod runs the methods of property objects; handled is false for others.
 func (in *Interpreter) descriptorMethod(v *descriptorValue, method string, arguments Arguments) (Value, bool, error) {
 	values := arguments.Positional

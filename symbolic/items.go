@@ -1,6 +1,9 @@
 package symbolic
 
 import (
+	"fmt"
+	"math/big"
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -207,6 +210,14 @@ func (in *Interpreter) clampedBound(bound Value, absent, length, low, high int64
 	if isNone(bound) {
 		return absent, nil
 	}
+	if constant, ok := bound.(*Constant); ok {
+		if huge, ok := constant.Value.(*big.Int); ok {
+			if huge.Sign() < 0 {
+				return low, nil
+			}
+			return high, nil
+		}
+	}
 	position, err := in.intArgument(bound)
 	if err != nil {
 		return 0, err
@@ -316,14 +327,27 @@ func (in *Interpreter) setListSlice(l *List, items []Value, slice *SliceValue, v
 		changed := append(append(append([]Value{}, items[:start]...), given...), items[end:]...)
 		return in.replaceList(l, changed)
 	}
-	if value == nil || len(given) != len(positions) {
-		return unsupported(reasonMutation, "an extended slice")
+	if value == nil {
+		return in.deletePositions(l, items, positions)
+	}
+	if len(given) != len(positions) {
+		return in.raise("ValueError", fmt.Sprintf("attempt to assign sequence of size %d to extended slice of size %d", len(given), len(positions)))
 	}
 	changed := append([]Value{}, items...)
 	for k, position := range positions {
 		changed[position] = given[k]
 	}
 	return in.replaceList(l, changed)
+}
+
+func (in *Interpreter) deletePositions(l *List, items []Value, positions []int) error {
+	left := []Value{}
+	for k, item := range items {
+		if !slices.Contains(positions, k) {
+			left = append(left, item)
+		}
+	}
+	return in.replaceList(l, left)
 }
 
 // builtinName looks a name up in the module builtins; nil when absent.

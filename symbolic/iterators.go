@@ -492,6 +492,8 @@ func (v *fieldsDict) getAttribute(in *Interpreter, name string) (Value, error) {
 	switch name {
 	case "items", "keys", "values", "copy":
 		return in.builtinAttribute(dict, name)
+	case "pop", "popitem", "update", "setdefault", "clear":
+		return &Builtin{name: "fields." + name, self: v}, nil
 	}
 	return nil, unsupported(reasonAttribute, "__dict__.%s", name)
 }

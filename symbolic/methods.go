@@ -24,6 +24,11 @@ func (in *Interpreter) listMethod(l *List, method string, arguments Arguments) (
 		return none(), true, in.replaceList(l, []Value{})
 	case "reverse":
 		return none(), true, in.replaceList(l, reversedValues(items))
+	case "__iadd__":
+		return l, true, in.extendList(l, values[0])
+	case "__imul__":
+		value, err := in.binary(binaryOperators[13+5], l, values[0])
+		return value, true, err
 	case "insert", "pop", "remove", "index", "count":
 		return in.listSearch(l, items, method, values)
 	case "sort":
@@ -77,7 +82,7 @@ func (in *Interpreter) listSearch(l *List, items []Value, method string, values 
 	case found < 0 && method == "remove":
 		return nil, true, in.raise("ValueError", "list.remove(x): x not in list")
 	case found < 0:
-		return nil, true, unsupported(reasonException, "list.index of an absent item")
+		return nil, true, in.raiseAbsentItem(l == nil, values[0])
 	case method == "remove":
 		return none(), true, in.replaceList(l, append(append([]Value{}, items[:found]...), items[found+1:]...))
 	}
@@ -101,6 +106,19 @@ func (in *Interpreter) searchBounds(method string, items, values []Value) (first
 		*[]*int{&first, &end}[k] = int(clampIndex(bound, len(items)))
 	}
 	return first, end, nil
+}
+
+// raiseAbsentItem is the ValueError of index().
+func (in *Interpreter) raiseAbsentItem(tuple bool, item Value) error {
+	if tuple {
+		return in.raise("ValueError", "tuple.index(x): x not in tuple")
+	}
+	shown, err := in.represent(item)
+	if err != nil {
+		return err
+	}
+	written, _ := stringOf(shown)
+	return in.raise("ValueError", written+" is not in list")
 }
 
 func clampIndex(position int64, length int) int64 {
@@ -205,7 +223,7 @@ func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (
 	case "popitem":
 		return in.dictPopItem(d, arguments)
 	case "move_to_end":
-		return nil, true, unsupported(reasonMutation, "OrderedDict.move_to_end")
+		return in.moveToEnd(d, arguments)
 	}
 	return nil, false, nil
 }
@@ -300,16 +318,7 @@ func (in *Interpreter) mergeInto(d *Dict, source Value) error {
 	if mapping != nil {
 		return in.updateDict(d, mapping)
 	}
-	return in.eachItem(source, func(pair Value) error {
-		items, err := in.iterableItems(pair)
-		if err != nil {
-			return err
-		}
-		if len(items) != 2 {
-			return unsupported(reasonItem, "a dict from items that are no pairs")
-		}
-		return d.setItem(in, items[0], items[1])
-	})
+	return in.mergePairs(d, source)
 }
 
 // constantMethod runs text methods that take iterables; all other methods of constants are pure and run in the host.
@@ -405,6 +414,10 @@ func (in *Interpreter) fieldsMethod(v *fieldsDict, method string, arguments Argu
 			return values[1], true, nil
 		}
 		return none(), true, nil
+	}
+	switch method {
+	case "pop", "popitem", "update", "setdefault", "clear":
+		return v.change(in, method, arguments)
 	}
 	return nil, false, nil
 }

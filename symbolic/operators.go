@@ -669,6 +669,9 @@ func (in *Interpreter) compareSequences(row comparisonRow, left, right Value) (V
 		if value, ok, err := in.evaluateConstant("operator."+row.function, left, right); ok || err != nil {
 			return value, err
 		}
+		if unordered(left) && unordered(right) || left.typeName() != right.typeName() && (unordered(left) || unordered(right)) {
+			return nil, in.raise("TypeError", "'"+row.sign+"' not supported between instances of '"+shortName(left.typeName())+"' and '"+shortName(right.typeName())+"'")
+		}
 		return nil, unsupported(reasonComparison, "%s %s %s", left.typeName(), row.sign, right.typeName())
 	}
 	for i := 0; i < len(a) && i < len(b); i++ {
@@ -681,6 +684,15 @@ func (in *Interpreter) compareSequences(row comparisonRow, left, right Value) (V
 		}
 	}
 	return in.compare(row, integer(int64(len(a))), integer(int64(len(b))))
+}
+
+// unordered tells values of builtin types that have no order among themselves.
+func unordered(value Value) bool {
+	switch value.(type) {
+	case *Range, *Dict, *Function, *PythonModule, *Generator:
+		return true
+	}
+	return false
 }
 
 // identical is the `is` operator.
@@ -1040,7 +1052,24 @@ func (in *Interpreter) truth(value Value) (bool, error) {
 	case *Instance:
 		return in.instanceTruth(v)
 	case *Opaque:
-		return false, unsupported(reasonBranch, "%s", v.kind)
+		return in.opaqueTruth(v)
+	}
+	return true, nil
+}
+
+// opaqueTruth is that of an object whose class has neither __bool__ nor __len__; others are left to Python.
+func (in *Interpreter) opaqueTruth(v *Opaque) (bool, error) {
+	class, err := in.classOfOpaque(v)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range []string{"__bool__", "__len__"} {
+		if hook, _, err := in.classLookup(class, name); err != nil || hook != nil {
+			if err == nil {
+				err = unsupported(reasonBranch, "%s", v.kind)
+			}
+			return false, err
+		}
 	}
 	return true, nil
 }

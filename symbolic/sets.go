@@ -217,7 +217,11 @@ func (s *Set) orderKnown() bool {
 func (in *Interpreter) setMethod(s *Set, method string, arguments Arguments) (Value, bool, error) {
 	values := arguments.Positional
 	if len(arguments.Keywords) > 0 {
-		return nil, false, nil
+		called := s.typeName() + "." + method
+		if method == "__init__" {
+			called = s.typeName()
+		}
+		return nil, true, in.raise("TypeError", called+"() takes no keyword arguments")
 	}
 	switch method {
 	case "copy", "__copy__":
@@ -245,7 +249,7 @@ func (in *Interpreter) setChangeMethod(s *Set, method string, values []Value) (V
 		return none(), true, in.updateSet(s, method, values)
 	case "__init__":
 		if len(values) > 1 {
-			return nil, false, nil
+			return nil, true, in.raise("TypeError", "set expected at most 1 argument, got "+integerText(len(values)))
 		}
 		items, err := in.allMembers(values)
 		if err == nil {
@@ -253,7 +257,9 @@ func (in *Interpreter) setChangeMethod(s *Set, method string, values []Value) (V
 		}
 		return none(), true, err
 	case "clear":
-		return none(), true, in.replaceSet(s, nil)
+		err := in.replaceSet(s, nil)
+		s.mixed = s.object != nil // an empty table like that of a new set
+		return none(), true, err
 	case "pop":
 		switch len(s.items) {
 		case 0:
@@ -340,6 +346,7 @@ func (in *Interpreter) updateSet(s *Set, method string, values []Value) error {
 // updateBy changes a set in place, item by item.
 func (in *Interpreter) updateBy(s *Set, function string, other *Set) error {
 	s.mixed = true
+	defer in.copying(storedHashes(other.index))()
 	if function == "or_" || function == "xor" {
 		for _, item := range append([]Value{}, other.items...) {
 			inside, err := s.contains(in, item)

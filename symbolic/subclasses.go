@@ -62,6 +62,18 @@ func (in *Interpreter) initBase(base Value, arguments Arguments) error {
 	return nil
 }
 
+// initInstance is the __init__ of a builtin type over an instance that derives from it: keywords are for a __new__ of the class's own.
+func (in *Interpreter) initInstance(v *Instance, arguments Arguments) error {
+	if len(arguments.Keywords) > 0 {
+		if _, owner, err := in.classLookup(v.class, "__new__"); err != nil {
+			return err
+		} else if _, isDict := v.base.(*Dict); !isDict && owner != nil && (owner.made != nil || userClass(owner.name)) {
+			arguments.Keywords = nil
+		}
+	}
+	return in.initBase(v.base, arguments)
+}
+
 func (in *Interpreter) initialItems(kind string, arguments Arguments) ([]Value, error) {
 	switch {
 	case len(arguments.Keywords) > 0:
@@ -83,7 +95,7 @@ func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments)
 	method := shortName(name)
 	switch method {
 	case "__init__":
-		return none(), true, in.initBase(v.base, arguments)
+		return none(), true, in.initInstance(v, arguments)
 	case "__getitem__":
 		if value, done, err := in.missingItem(v, arguments); done || err != nil {
 			return value, true, err
