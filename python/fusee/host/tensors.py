@@ -76,7 +76,8 @@ def metadata(tensor: torch.Tensor) -> Metadata:
     """``(dtype, device, sizes, strides, storage_offset, requires_grad, flags)``; sizes and strides in elements."""
     import torch
 
-    if slots.is_a(tensor, torch.nn.parameter.UninitializedTensorMixin):
+    parameters: Any = torch.nn.parameter
+    if slots.is_a(tensor, parameters.UninitializedTensorMixin):
         raise Uninitialized
     base: Any = torch._C.TensorBase  # a subclass may hide what these say
     with torch._C.DisableTorchFunctionSubclass():
