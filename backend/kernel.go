@@ -293,21 +293,14 @@ func (k *kernelBuilder) access(root *tensor, typ loop.Type, mode loop.Mode, at s
 	return access
 }
 
-// alignment returns how a tensor's first element is aligned: torch's allocators align to 64 bytes at least; where memory came from elsewhere,
-// only the CPU meets it, and there alignment does not matter.
+// alignment returns how a tensor's first element is aligned for certain: torch's allocators align to 64 bytes at least, but an input may begin
+// anywhere in its storage, and somewhere else at the next call.
 func alignment(root *tensor, typ loop.Type) int {
-	const known = 16
+	const allocated = 16
 	if root.producer != nil && root.producer.kind != library {
-		return known
+		return allocated
 	}
-	if root.meta.Device.Type != "cuda" || root.meta.Offset.Expr != nil {
-		return typ.Bytes()
-	}
-	result := known
-	for root.meta.Offset.Hint*int64(typ.Bytes())%int64(result) != 0 {
-		result /= 2
-	}
-	return max(result, typ.Bytes())
+	return typ.Bytes()
 }
 
 // scalar reads a number that the launch passes.

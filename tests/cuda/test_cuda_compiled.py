@@ -147,6 +147,16 @@ def check_sum(x: Tensor) -> None:
     assert fusee.stats()["graphs"] == 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_cuda_an_input_that_begins_elsewhere_at_a_later_call(dtype: torch.dtype) -> None:
+    x, y = random(4099, dtype=dtype), random(4096, dtype=dtype)
+    compiled = fusee.compile(add_relu)
+    for start in (0, 1, 2, 3, 0):
+        part = x[start : start + 4096]
+        assert torch.equal(compiled(part, y), add_relu(part, y))
+    assert fusee.stats()["recompiles"] == 0
+
+
 def test_cuda_matmul_and_epilogue() -> None:
     weight, bias = random(64, 32), random(64)
     check(lambda x: functional.gelu(functional.linear(x, weight, bias)) + 1, random(16, 32))
