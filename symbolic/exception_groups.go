@@ -156,6 +156,9 @@ func (in *Interpreter) splitGroup(v *Instance, holds func(*Instance) (bool, erro
 	if !v.class.isSubclassOf("BaseExceptionGroup") {
 		return nil, v, nil
 	}
+	if v.exception == nil {
+		return nil, nil, unsupported(reasonException, "an existing exception group")
+	}
 	var matched, left []Value
 	for _, item := range v.grouped() {
 		inner, other, err := in.splitGroup(item.(*Instance), holds)
@@ -331,6 +334,9 @@ func (in *Interpreter) reraiseOf(original *Instance, results []Value) (Value, er
 			return nil, err
 		}
 		exception, ok := item.(*Instance)
+		if ok && exception.exception == nil {
+			return nil, unsupported(reasonException, "an existing exception")
+		}
 		switch {
 		case !ok: // None: the clause ended well
 		case sharesOrigin(exception, original):
@@ -398,6 +404,9 @@ func collectLeaves(exception *Instance, leaves map[*Instance]bool) {
 	if !exception.class.isSubclassOf("BaseExceptionGroup") {
 		leaves[exception] = true
 		return
+	}
+	if exception.exception == nil {
+		return // it was no part of the group that was split
 	}
 	for _, item := range exception.grouped() {
 		collectLeaves(item.(*Instance), leaves)

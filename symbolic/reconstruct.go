@@ -564,6 +564,13 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 // hidesMethods tells values of builtin types whose class may define a method of the same name anew.
 func hidesMethods(value Value) bool {
 	switch v := value.(type) {
+	case *Lazy:
+		return v.value != nil && hidesMethods(v.value)
+	case *Opaque:
+		switch v.kind {
+		case "list", "dict", "set", "frozenset", "tuple", "deque":
+			return true // an instance of a subclass
+		}
 	case *Tensor:
 		return v.class != nil
 	case *Dict:
