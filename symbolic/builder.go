@@ -170,6 +170,7 @@ func (b *builder) finish() (*bytecode.Code, error) {
 	b.prune()
 	b.compact()
 	order, kinds := b.layout()
+	b.fillFreeVariables(order)
 	index := map[*slot]int{}
 	names := make([]string, len(order))
 	for k, s := range order {
@@ -190,6 +191,21 @@ func (b *builder) finish() (*bytecode.Code, error) {
 	listing := &bytecode.Listing{Code: code, Instructions: b.output, Handlers: b.handlers}
 	assembled, err := listing.Assemble()
 	return assembled, errors.Wrapf(err, "rewriting %s", code.QualName)
+}
+
+// fillFreeVariables gives code that no closure comes with an empty cell in the place of each free variable, before anything else: whoever
+// looks at a frame's variables takes for granted that there is one.
+func (b *builder) fillFreeVariables(order []*slot) {
+	if b.output[0].Opcode == bytecode.CopyFreeVars {
+		return
+	}
+	var cells []*bytecode.Instruction
+	for k, s := range order {
+		if s.kind&bytecode.KindFree != 0 {
+			cells = append(cells, &bytecode.Instruction{Opcode: bytecode.MakeCell, Arg: k, Offset: -1, Position: b.output[0].Position})
+		}
+	}
+	b.output = append(cells, b.output...)
 }
 
 // layout orders variables as CPython does: parameters, locals, cells, free variables.

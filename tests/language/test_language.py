@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import random
+import sys
+import traceback
+from types import FrameType
 
 import pytest
 from checks import check
@@ -48,3 +51,27 @@ def test_break_in_an_expression(name: str) -> None:
         places = random.Random(name).sample(places, min(SAMPLE, len(places)))
     for place in places:
         check(program, place)
+
+
+def look(frame: FrameType | None) -> None:
+    """Read the variables of a frame and its callers, as debuggers and reports of failures do."""
+    for _ in range(6):
+        if frame is not None:
+            frame.f_locals  # noqa: B018 - reading it is what is tested
+            frame = frame.f_back
+
+
+@pytest.mark.parametrize("name", NAMES[::6])
+def test_variables_of_frames_can_be_read_at_any_time(name: str) -> None:
+    program = corpus()[name]
+    fusee.reset()
+    function = fusee.compile(program.namespace()[program.name])
+    for arguments in [*program.calls, *program.calls]:
+        sys.setprofile(lambda frame, event, argument: look(frame))
+        try:
+            function(*copy.deepcopy(arguments))
+        except Exception as error:
+            for frame, _ in traceback.walk_tb(error.__traceback__):
+                look(frame)
+        finally:
+            sys.setprofile(None)

@@ -334,8 +334,7 @@ def abstract(v):
 
     class Shape(abc.ABC):
         @abc.abstractmethod
-        def area(self):
-            ...
+        def area(self): ...
 
         def double(self):
             return self.area() * 2

@@ -88,12 +88,21 @@ def notes(v):
     try:
         raise error
     except ValueError as caught:
-        return caught.__notes__, before, caught.__traceback__ is not None, caught is error, repr(caught), sys.exc_info()[1] is error
+        return (
+            caught.__notes__,
+            before,
+            caught.__traceback__ is not None,
+            caught is error,
+            repr(caught),
+            sys.exc_info()[1] is error,
+        )
 
 
 @calls((1,), (2,))
 def groups(v):
-    made = ExceptionGroup("outer", [ValueError(v), TypeError("t"), ExceptionGroup("inner", [ValueError("deep"), KeyError("k")])])
+    made = ExceptionGroup(
+        "outer", [ValueError(v), TypeError("t"), ExceptionGroup("inner", [ValueError("deep"), KeyError("k")])]
+    )
     match, rest = made.split(ValueError)
     seen = []
     try:
@@ -267,7 +276,10 @@ def patterns(v):
             case _:
                 return "other"
 
-    made = [kind(x) for x in (Point(0, v), Point(v, v), Point(1, 2), {"a": 1, v: 2}, [1, 2, 3, 9], "t", b"b", 5, None, (1, 9))]
+    made = [
+        kind(x)
+        for x in (Point(0, v), Point(v, v), Point(1, 2), {"a": 1, v: 2}, [1, 2, 3, 9], "t", b"b", 5, None, (1, 9))
+    ]
     caught = []
     try:
         match Point(1, 2):
