@@ -153,9 +153,8 @@ func (b *builder) cloneBase(replace func(original *bytecode.Instruction) bool) {
 }
 
 func (b *builder) cloneOne(original *bytecode.Instruction) *bytecode.Instruction {
-	switch original.Opcode {
-	case bytecode.CopyFreeVars, bytecode.Resume:
-		return b.emit(bytecode.Nop, 0) // the prologue has done this
+	if original.Opcode == bytecode.CopyFreeVars || original.Opcode == bytecode.Resume && original.Arg == 0 {
+		return b.emit(bytecode.Nop, 0) // the prologue has done this; other RESUMEs tell what a generator yields from
 	}
 	clone := b.emit(original.Opcode, original.Arg)
 	if usesLocal(original.Opcode) {

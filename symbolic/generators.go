@@ -39,8 +39,8 @@ func (in *Interpreter) makeGenerator(f *Frame) (Value, bool, error) {
 // and stack, and then yields once more from the yield where the generator waits, so that what is sent, thrown or closed arrives there.
 func (cg *generator) buildGenerator(g *Generator) error {
 	f := g.frame
-	if g.finished || g.running || g.started && g.below() != nil {
-		return &cannotRebuild{g.born, "a generator"} // what is thrown into one that yields from another goes to that one first
+	if g.finished || g.running {
+		return &cannotRebuild{g.born, "a generator"}
 	}
 	r := &rewriter{in: cg.in, frames: []*Frame{cg.top}, parts: cg.parts}
 	code, err := r.generatorCode(g)
