@@ -22,6 +22,13 @@ from fusee.host import connection
 Use = Callable[..., None]
 
 
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the developer has set does not count here."""
+    for row in settings.TABLE:
+        monkeypatch.delenv(row.variable, raising=False)
+
+
 def f(x: Any, y: Any) -> Any:
     return torch.relu(x + y) * 2
 
