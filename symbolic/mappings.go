@@ -117,40 +117,6 @@ func (in *Interpreter) moveToEnd(d *Dict, arguments Arguments) (Value, bool, err
 	return none(), true, nil
 }
 
-// classNamespace is the __dict__ of a class that lives outside: its names can be looked up, not listed.
-type classNamespace struct{ class *Class }
-
-func (v *classNamespace) typeName() string { return "mappingproxy" }
-
-func (v *classNamespace) contains(in *Interpreter, item Value) (bool, error) {
-	value, err := v.lookup(in, item)
-	return value != nil, err
-}
-
-func (v *classNamespace) lookup(in *Interpreter, key Value) (Value, error) {
-	key, err := in.real(key)
-	if err != nil {
-		return nil, err
-	}
-	name, ok := stringOf(key)
-	if !ok {
-		return nil, nil
-	}
-	return in.ownAttribute(v.class, name)
-}
-
-func (v *classNamespace) getItem(in *Interpreter, key Value) (Value, error) {
-	value, err := v.lookup(in, key)
-	if err != nil || value != nil {
-		return value, err
-	}
-	real, err := in.real(key)
-	if err != nil {
-		return nil, err
-	}
-	return nil, in.raiseWith(in.builtinClass("KeyError"), real)
-}
-
 // getAttribute reads an attribute of a code object.
 func (v *codeValue) getAttribute(_ *Interpreter, name string) (Value, error) {
 	code := v.code

@@ -556,7 +556,7 @@ func (in *Interpreter) compareSetLike(row comparisonRow, left, right Value) (Val
 		return nil, err != nil, err
 	}
 	if row.function == "gt" || row.function == "ge" {
-		left, right, first, second = right, left, second, first
+		right, first, second = left, second, first
 	}
 	smaller := len(first) < len(second) || len(first) == len(second) && row.function != "lt" && row.function != "gt"
 	if row.function == "eq" || row.function == "ne" {

@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE / "golden"
 FOLDERS = (HERE / "programs", HERE.parents[2] / "shared" / "cases")
+TORCH = "2.15."  # some breaks are in torch's own modules, which differ from release to release
 UPDATE = os.environ.get("FUSEE_UPDATE_GOLDEN") == "1"
 
 
@@ -32,11 +34,12 @@ def golden(case: Path) -> Path:
 
 
 def steady(text: str, folder: Path) -> str:
-    """The text without what differs from machine to machine: folders, times, digests, and guards inside torch."""
+    """The text without what differs from machine to machine: folders, times, digests, guards, and lines of libraries."""
     text = re.sub(r"\n  Guards\n.*?(?=\n  Times|\n\S)", "", text, flags=re.DOTALL)
     text = re.sub(r"\n  Times\n.*?\n(?=\n|$)", "\n", text, flags=re.DOTALL)
     text = text.replace(f"{folder}{os.sep}", "")
-    text = re.sub(r"\S*site-packages/(\S+?):\d+", r"\1", text)
+    text = re.sub(r"\S*(?:site-packages|python3\.11)/(\S+?):\d+\n +\d+ \|.*\n +\|.*\n", r"\1\n", text)
+    text = re.sub(r"\S*(?:site-packages|python3\.11)/(\S+?):\d+", r"\1", text)
     text = re.sub(r"_[0-9a-f]{12}\b", "", text)
     text = re.sub(r"compiled in [\d.]+ \S+:", "compiled:", text)
     text = re.sub(r", \d+ guards?\b|, no guards", "", text)
@@ -59,6 +62,7 @@ def explained(case: Path, cache: Path) -> str:
     return steady(ran.stdout, case.parent)
 
 
+@pytest.mark.skipif(not torch.__version__.startswith(TORCH), reason="the texts are those of another torch")
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.stem)
 def test_explanation(case: Path, tmp_path: Path) -> None:
     text = explained(case, tmp_path)

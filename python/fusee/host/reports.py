@@ -63,6 +63,15 @@ def _guard(report: Report, number: int) -> Report:
     return {"text": "torch's global state is the same" if number == _STATE else f"guard {number}"}
 
 
+def _expected(text: str) -> str:
+    """What a guard compares with, or the whole guard where it compares with nothing."""
+    for sign in (" == ", " is "):
+        _, found, value = text.rpartition(sign)
+        if found:
+            return value
+    return text
+
+
 def _failed(entry: int, report: Report, number: int, value: Any) -> Report:
     guard = _guard(report, number)
     guard.pop("reason", None)
@@ -73,7 +82,7 @@ def _failed(entry: int, report: Report, number: int, value: Any) -> Report:
         **guard,
         "entry": entry,
         "guard": number,
-        "old": str(guard.get("value", guard["text"])),
+        "old": _expected(guard["text"]),
         "new": value_text(value),
     }
 
