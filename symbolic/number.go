@@ -474,7 +474,7 @@ func (in *Interpreter) numberCompare(row comparisonRow, left, right Value) (Valu
 	}
 	x, firstInt := sizeOf(left)
 	y, secondInt := sizeOf(right)
-	if firstInt && secondInt {
+	if firstInt && secondInt && manageable(x.Hint) && manageable(y.Hint) { // so that their difference, which is compared, fits
 		return boolean(in.compareSizes(row.function, x, y)), nil
 	}
 	result, ok := foldCompare(row.function, a, b)

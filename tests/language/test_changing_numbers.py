@@ -139,6 +139,15 @@ def test_what_has_no_symbolic_form_is_pinned() -> None:
     follow(lambda: looks_at_values, [(X, n) for n in (4, 7, 9, 0, 1, True, False, 4)])
 
 
+def test_huge_constants_are_compared_exactly() -> None:
+    def compared(x: torch.Tensor, n: int, m: int) -> Any:
+        return m < x.size(0) - n, n < m, n + 1 == m, x + 1
+
+    follow(
+        lambda: compared, [(X, n, m) for n, m in ((3, 5), (64, 2**63 - 1), (64, -(2**63)), (5, 2**63 - 2), (7, 2**62))]
+    )
+
+
 def test_kinds_of_numbers_are_told_apart() -> None:
     def kinds(x: torch.Tensor, n: Any) -> Any:
         return n + 1, n / 2, isinstance(n, bool), type(n)
