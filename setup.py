@@ -21,7 +21,7 @@ def version() -> str:
     source = (ROOT / "cmd/fusee/version.go").read_text(encoding="utf-8")
     found = re.search(r'^const version = "([^"]+)"$', source, re.MULTILINE)
     if found is None:
-        raise SystemExit("cmd/fusee/version.go: no line `const version = \"…\"`")
+        raise SystemExit('cmd/fusee/version.go: no line `const version = "…"`')
     return found.group(1)
 
 

@@ -34,7 +34,7 @@ def golden(case: Path) -> Path:
 
 
 def steady(text: str, folder: Path) -> str:
-    """The text without what differs from machine to machine: folders, times, digests, guards, and lines of libraries."""
+    """The text without what differs from machine to machine: folders, times, digests, guards, library lines."""
     text = re.sub(r"\n  Guards\n.*?(?=\n  Times|\n\S)", "", text, flags=re.DOTALL)
     text = re.sub(r"\n  Times\n.*?\n(?=\n|$)", "\n", text, flags=re.DOTALL)
     text = text.replace(f"{folder}{os.sep}", "")
