@@ -1,6 +1,6 @@
 """Runs one case file through the compiler, call by call: ``run_case.py CASES NAME``.
 
-A case defines ``build()`` and ``calls()`` (``[(args, kwargs)…]``), or ``check(compile)``; see the tests' README.
+A case defines ``build()`` and ``calls()`` (``[(args, kwargs)…]``), or ``check(compile)``.
 """
 
 from __future__ import annotations
