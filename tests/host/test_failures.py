@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,15 @@ def test_killed_between_calls_is_respawned(scenario: Use, caught: Caught) -> Non
     assert not caught
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Interrupts raise, also where the tests run in a shell's background, which ignores them."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_leaves_the_connection_fit(scenario: Use) -> None:
     scenario("slow")
     fast = fusee.compile(f)
