@@ -1,7 +1,7 @@
 """What ``fusee explain`` says of programs that break, word for word, against files kept beside this one.
 
 ``FUSEE_UPDATE_GOLDEN=1`` writes the files anew; read the difference before you commit it. The programs are those of
-``programs/`` and, where a folder ``shared/cases`` lies beside the repository, its cases too.
+``programs/`` and, where ``FUSEE_TEST_CASES`` names a folder of larger cases, those too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 GOLDEN = HERE / "golden"
-FOLDERS = (HERE / "programs", HERE.parents[2] / "shared" / "cases")
+FOLDERS = (HERE / "programs", *map(Path, filter(None, [os.environ.get("FUSEE_TEST_CASES")])))
 TORCH = "2.15."  # some breaks are in torch's own modules, which differ from release to release
 UPDATE = os.environ.get("FUSEE_UPDATE_GOLDEN") == "1"
 
