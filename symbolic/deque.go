@@ -135,20 +135,10 @@ func (in *Interpreter) dequeExtend(d *Deque, source Value, left bool) error {
 	if source == Value(d) {
 		source = newList(append([]Value{}, d.items...))
 	}
-	walker, err := in.iterate(source)
-	if err != nil {
-		return err
-	}
-	for count := 0; ; count++ {
-		item, err := in.advance(walker)
-		if err != nil || item == nil {
-			return err
-		}
-		if count > 100_000 {
-			return unsupported(reasonLength, "an iterator of over 100000 items")
-		}
+	return in.walk(source, func(item Value) error {
 		d.push(in, item, left)
-	}
+		return nil
+	})
 }
 
 func (in *Interpreter) dequeMethod(d *Deque, method string, arguments Arguments) (Value, bool, error) {

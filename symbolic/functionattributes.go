@@ -100,11 +100,7 @@ func (v *functionDict) iterate(in *Interpreter) (iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	walker, err := in.iterate(table)
-	if err != nil {
-		return nil, err
-	}
-	return walker.(iterator), nil
+	return in.iterateKeys(table)
 }
 
 // getAttribute of a function.

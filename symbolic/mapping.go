@@ -14,6 +14,11 @@ func (in *Interpreter) eachItem(source Value, take func(item Value) error) error
 		}
 		source = &Tuple{items: append([]Value{}, items...)}
 	}
+	return in.walk(source, take)
+}
+
+// walk hands over what iterating over an object gives.
+func (in *Interpreter) walk(source Value, take func(item Value) error) error {
 	walker, err := in.iterate(source)
 	if err != nil {
 		return err
@@ -80,6 +85,10 @@ func (v *fieldsDict) iterate(in *Interpreter) (iterator, error) {
 	if err != nil {
 		return nil, err
 	}
+	return in.iterateKeys(table)
+}
+
+func (in *Interpreter) iterateKeys(table *Dict) (iterator, error) {
 	walker, err := in.iterate(table)
 	if err != nil {
 		return nil, err
