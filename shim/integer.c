@@ -46,36 +46,28 @@ void integer_clear(Integer *integer) {
     integer->expression = NULL;
 }
 
-typedef struct OperationRow {
-    const char *name;
-    char operation;
-    Py_ssize_t operands;
-} OperationRow;
-
-static const OperationRow operation_rows[] = {
-    {"+", '+', 2},    {"-", '-', 2},   {"*", '*', 2},    {"//", '/', 2},   {"%", '%', 2},
-    {"max", '>', 2},  {"min", '<', 2}, {"slot", 's', 1}, {"size", 'd', 2}, {"stride", 't', 2},
+static const OperationRow integer_rows[] = {
+    {"slot", OPERATION_VALUE, 1},
+    {"size", OPERATION_SIZE, 2},
+    {"stride", OPERATION_STRIDE, 2},
+    {"+", OPERATION_ADD, 2},
+    {"-", OPERATION_SUBTRACT, 2},
+    {"*", OPERATION_MULTIPLY, 2},
+    {"//", OPERATION_FLOOR_DIVIDE, 2},
+    {"%", OPERATION_MODULO, 2},
+    {"max", OPERATION_MAXIMUM, 2},
+    {"min", OPERATION_MINIMUM, 2},
 };
-
-static const OperationRow *find_operation(PyObject *source) {
-    PyObject *name = PyTuple_GET_SIZE(source) ? PyTuple_GET_ITEM(source, 0) : NULL;
-    for (size_t i = 0; name && PyUnicode_Check(name) && i < sizeof operation_rows / sizeof operation_rows[0]; i++)
-        if (!PyUnicode_CompareWithASCIIString(name, operation_rows[i].name) &&
-            PyTuple_GET_SIZE(source) == operation_rows[i].operands + 1)
-            return &operation_rows[i];
-    PyErr_Format(PyExc_ValueError, "%R is not an integer expression of a plan", source);
-    return NULL;
-}
 
 static int parse_limited(PyObject *source, SlotUse *uses, int depth, Integer *result);
 
 static int parse_operands(PyObject *source, SlotUse *uses, int depth, Expression *expression) {
     PyObject *first = PyTuple_GET_ITEM(source, 1);
     switch (expression->operation) {
-    case 's':
+    case OPERATION_VALUE:
         return parse_slot_number(first, &expression->slot) || use_slot(uses, expression->slot, SLOT_SCALAR) ? -1 : 0;
-    case 'd':
-    case 't':
+    case OPERATION_SIZE:
+    case OPERATION_STRIDE:
         if (parse_slot_number(first, &expression->slot) || use_slot(uses, expression->slot, SLOT_TENSOR))
             return -1;
         return parse_limited(PyTuple_GET_ITEM(source, 2), uses, depth, &expression->left);
@@ -95,11 +87,14 @@ static int parse_limited(PyObject *source, SlotUse *uses, int depth, Integer *re
         result->value = PyLong_AsLongLong(source);
         return result->value == -1 && PyErr_Occurred() ? -1 : 0;
     }
-    const OperationRow *row = find_operation(source);
-    Expression *expression = row ? PyMem_Calloc(1, sizeof *expression) : NULL;
+    const OperationRow *row = find_operation(integer_rows, sizeof integer_rows / sizeof integer_rows[0], source);
+    if (!row) {
+        PyErr_Format(PyExc_ValueError, "%R is not an integer expression of a plan", source);
+        return -1;
+    }
+    Expression *expression = PyMem_Calloc(1, sizeof *expression);
     if (!expression) {
-        if (row)
-            PyErr_NoMemory();
+        PyErr_NoMemory();
         return -1;
     }
     expression->operation = row->operation;
@@ -141,45 +136,12 @@ int integer_list_parse(PyObject *source, SlotUse *uses, Integer **result, Py_ssi
     return -1;
 }
 
-static int overflow(void) {
-    PyErr_SetString(PyExc_OverflowError, "a size of a compiled graph does not fit 64 bits");
-    return -1;
-}
-
-static int floor_divide(int64_t left, int64_t right, int64_t *value) {
-    if (right == 0) {
+static int raise_unless_done(ArithmeticStatus status) {
+    if (status == ARITHMETIC_OVERFLOW)
+        PyErr_SetString(PyExc_OverflowError, "a size of a compiled graph does not fit 64 bits");
+    if (status == ARITHMETIC_DIVISION_BY_ZERO)
         PyErr_SetString(PyExc_ZeroDivisionError, "integer division or modulo by zero");
-        return -1;
-    }
-    if (left == INT64_MIN && right == -1)
-        return overflow();
-    int64_t quotient = left / right;
-    *value = quotient - (left % right != 0 && (left < 0) != (right < 0));
-    return 0;
-}
-
-static int arithmetic(char operation, int64_t left, int64_t right, int64_t *value) {
-    switch (operation) {
-    case '+':
-        return __builtin_add_overflow(left, right, value) ? overflow() : 0;
-    case '-':
-        return __builtin_sub_overflow(left, right, value) ? overflow() : 0;
-    case '*':
-        return __builtin_mul_overflow(left, right, value) ? overflow() : 0;
-    case '>':
-        *value = left > right ? left : right;
-        return 0;
-    case '<':
-        *value = left < right ? left : right;
-        return 0;
-    case '%':
-        if (floor_divide(left, right, value))
-            return -1;
-        *value = left - *value * right;
-        return 0;
-    default:
-        return floor_divide(left, right, value);
-    }
+    return status == ARITHMETIC_DONE ? 0 : -1;
 }
 
 int integer_value(const Integer *integer, Slot *slots, int64_t *value) {
@@ -189,19 +151,19 @@ int integer_value(const Integer *integer, Slot *slots, int64_t *value) {
         *value = integer->value;
         return 0;
     }
-    if (expression->operation == 's') {
+    if (expression->operation == OPERATION_VALUE) {
         *value = slots[expression->slot].scalar;
         return 0;
     }
     if (integer_value(&expression->left, slots, &left))
         return -1;
-    if (expression->operation == 'd')
+    if (expression->operation == OPERATION_SIZE)
         return slot_size(&slots[expression->slot], left, value);
-    if (expression->operation == 't')
+    if (expression->operation == OPERATION_STRIDE)
         return slot_stride(&slots[expression->slot], left, value);
     if (integer_value(&expression->right, slots, &right))
         return -1;
-    return arithmetic(expression->operation, left, right, value);
+    return raise_unless_done(compute_integer(expression->operation, left, right, value));
 }
 
 int integer_list_values(const Integer *integers, Py_ssize_t count, Slot *slots, int64_t *values) {

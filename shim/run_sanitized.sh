@@ -22,4 +22,4 @@ export PYTHONMALLOC=malloc PYTHONPATH="$build"
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
 cd "$here/../tests/shim"
 [ $# -gt 0 ] || set -- .
-"$python" -m pytest -q -p no:cacheprovider --rootdir . "$@"
+"$python" -m pytest -q -p no:cacheprovider --rootdir . --confcutdir . "$@"

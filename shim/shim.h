@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arithmetic.h"
+
 /* ---- torch_symbols.c: what torch exports, and where a tensor keeps what we read on every call ---- */
 
 typedef void *TensorHandle; /* an at::Tensor *, AtenTensorHandle in torch's C interface */
@@ -319,7 +321,7 @@ typedef struct Integer {
 } Integer;
 
 struct Expression {
-    char operation; /* '+', '-', '*', '/', 's' slot, 'd' size of a dimension */
+    Operation operation;
     Integer left, right;
     Py_ssize_t slot;
 };

@@ -1,4 +1,4 @@
-"""Fixtures: a compiler that follows a scenario, and a clean slate for each test."""
+"""Fixtures: a compiler that follows a scenario, and the warnings of a test."""
 
 from __future__ import annotations
 
@@ -11,38 +11,13 @@ from typing import Any
 
 import pytest
 
-import fusee
-from fusee import settings
-from fusee.host.connection import CONNECTION
-
 FAKE = Path(__file__).with_name("fake_compiler.py")
 Use = Callable[..., None]
 
 
-def _clean() -> None:
-    CONNECTION.stop()
-    settings.environment.cache_clear()
-    fusee.reset()
-
-
 @pytest.fixture(autouse=True)
-def clean_slate() -> Iterator[None]:
-    """No compiler, count, entry or warning of another test."""
-    _clean()
-    yield
-    _clean()
-
-
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> Use:
-    """``environment(FUSEE_TIMEOUT="1")`` sets variables as if they had been there at the start."""
-
-    def use(**variables: str) -> None:
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        _clean()
-
-    return use
+def always_clean(clean_slate: None) -> None:
+    """Every test here starts a compiler or looks at one."""
 
 
 @pytest.fixture

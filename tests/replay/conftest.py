@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import fusee
-from fusee import settings
 from fusee.errors import HostFailure
-from fusee.host.connection import CONNECTION, binary
+from fusee.host.connection import binary
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def _clean() -> None:
-    CONNECTION.stop()
-    settings.environment.cache_clear()
-    fusee.reset()
-
-
 @pytest.fixture(autouse=True)
-def clean_slate() -> Iterator[None]:
-    """No compiler and no entries of another test."""
-    _clean()
-    yield
-    _clean()
-
-
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """``environment(FUSEE_RECORD="traces")`` sets variables as if they had been there at the start."""
-
-    def use(**variables: str) -> None:
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        _clean()
-
-    return use
+def always_clean(clean_slate: None) -> None:
+    """Every test here starts a compiler or looks at one."""
 
 
 @pytest.fixture
