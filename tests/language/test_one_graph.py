@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import functools
 import typing
@@ -266,6 +267,43 @@ def struct_sequences_and_functions_in_sets(x: Any, functions: Any) -> Any:
 def weak_references(x: Any, y: Any) -> Any:
     reference = weakref.ref(x)
     return reference() + y, reference() is x, reference() is None
+
+
+class Shape(abc.ABC):
+    pass
+
+
+@Shape.register
+class Registered:
+    pass
+
+
+class Counting(type):
+    """Accepts whatever it is asked about, and notes it."""
+
+    asked: list[Any] = []
+
+    def __subclasscheck__(cls, other: Any) -> Any:
+        Counting.asked.append(other)
+        return "yes"
+
+
+class Counted(metaclass=Counting):
+    pass
+
+
+@calls(lambda: (Adder, torch.ones(2)), lambda: (int, torch.ones(2)))
+def subclass_checks(cls: Any, x: torch.Tensor) -> Any:
+    Counting.asked.clear()
+    found = [issubclass(cls, int | str), issubclass(cls, Adder | float), issubclass(cls, (str, (bytes, Adder)))]
+    found += [issubclass(Registered, Shape), issubclass(cls, Shape), issubclass(cls, torch.Tensor), issubclass(bool, cls)]
+    found += [issubclass(cls, Counted), issubclass(Counted, Counted), len(Counting.asked)]
+    for wrong in ((1, int), (int, 1), (int, (str, 1))):
+        try:
+            issubclass(*wrong)
+        except TypeError as error:
+            found.append(str(error))
+    return x + 1, found
 
 
 @pytest.mark.parametrize("name", list(PROGRAMS))
