@@ -360,6 +360,10 @@ func (in *Interpreter) bindDefaults(frame *Frame, f *Function) error {
 
 // guardDefaults keeps an existing function's defaults: they can be assigned.
 func (in *Interpreter) guardDefaults(f *Function) {
+	if f.byCode {
+		f.object.source.Child("attr", "__defaults__").Require(in.reason(), "len", int64(len(f.defaults)))
+		return
+	}
 	if f.object != nil && f.defaultsID != 0 && !libraryModule(f.module) {
 		in.objectSource(f.object.id).Child("attr", "__defaults__").Require(in.reason(), "is", objectWire(f.defaultsID))
 	}

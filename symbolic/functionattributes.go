@@ -105,6 +105,9 @@ func (v *functionDict) iterate(in *Interpreter) (iterator, error) {
 
 // getAttribute of a function.
 func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
+	if f.byCode && name != "__get__" && name != "__call__" {
+		return in.existingAttribute(f.object, name) // functions of the same code may have other names and attributes
+	}
 	switch name {
 	case "__name__":
 		return text(f.name), nil

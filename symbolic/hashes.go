@@ -38,7 +38,12 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 			return fmt.Sprintf("class %d", v.id), nil
 		}
 		return "class " + v.name, nil
-	case *Tensor, *Function, *PythonModule, *Generator, *Cell, *codeValue, *tracebackValue:
+	case *Function:
+		if v.byCode {
+			in.pin(v.object)
+		}
+		return v, nil
+	case *Tensor, *PythonModule, *Generator, *Cell, *codeValue, *tracebackValue:
 		return v, nil
 	case *Builtin:
 		if v.self == nil {

@@ -133,7 +133,7 @@ func (in *Interpreter) guardSame(description *trace.Description, known Value, so
 	if object == nil || object.source == source {
 		return nil
 	}
-	if object.source == nil || fixedKind(description.Kind) {
+	if function, ok := known.(*Function); object.source == nil || fixedKind(description.Kind) && !(ok && function.byCode) {
 		source.Require(in.reason(), "is", objectWire(description.ID))
 		return nil
 	}
@@ -256,6 +256,8 @@ func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Sourc
 		return nil // the tensor's own check says everything
 	case d.Kind == "device" || d.Kind == "size" || d.Kind == "range" || d.Kind == "slice":
 		source.Require(in.reason(), "equals", objectWire(d.ID))
+	case in.knownByCode(d, source):
+		in.guardCode(d, source)
 	case fixedKind(d.Kind):
 		source.Require(in.reason(), "is", objectWire(d.ID))
 	case d.Kind == "object" && (in.isEnumMember(d) || in.isImmutable(d)):
@@ -494,9 +496,12 @@ func (in *Interpreter) describedFunction(d *trace.Description, source *guards.So
 	}
 	function := &Function{code: code, name: trace.Text(d.Payload, "name"), qualname: trace.Text(d.Payload, "qualname"),
 		module: trace.Text(d.Payload, "module"), treat: trace.Text(d.Payload, "treat"), treatReason: trace.Text(d.Payload, "reason"),
-		object: &existing{d.ID, source}, attributes: map[string]Value{}}
+		object: &existing{d.ID, source}, attributes: map[string]Value{}, byCode: in.knownByCode(d, source)}
 	if err := in.functionGlobals(function, d); err != nil {
 		return nil, err
+	}
+	if function.byCode {
+		return function, in.functionParts(function, d)
 	}
 	return function, in.functionDefaults(function, d)
 }

@@ -174,6 +174,7 @@ type Function struct {
 	builtins           map[string]bool
 	attributes         map[string]Value
 	attributeOrder     []string // names set during capture
+	byCode             bool     // guarded by its code, defaults and cells: another function made by the same code may stand in its place
 }
 
 // Method is a bound method.

@@ -202,6 +202,7 @@ def _write_function(writing: _Writing, value: Any) -> dict[str, Any]:
     namespace = slots.instance_dict(function)
     return {
         "code": _portable(function.__code__, writing),
+        "code_object": writing.stub(function.__code__),
         "globals": writing.stub(function.__globals__),
         "name": name,
         "qualname": function.__qualname__,
