@@ -453,7 +453,7 @@ static bool run_general(GuardProgram *program, PyObject *function, PyObject *con
                         PyObject **captures, GuardFailure *failure) {
     PyObject *stack[3 * STACK_NODES];
     PyObject **space = stack;
-    if (program->cleared)
+    if (program->cleared || program->dead)
         return false;
     if (program->node_count > STACK_NODES && !(space = take_space(program)))
         return false;

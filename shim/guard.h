@@ -49,7 +49,8 @@ typedef struct GuardCheck {
     Comparison comparison;
     NumberExpression *left, *right; /* of a comparison of numbers */
     Py_ssize_t number; /* in the depth-first walk of the tree */
-    PyObject *operand; /* strong */
+    PyObject *operand; /* strong, unless it is mortal */
+    bool mortal; /* of guard_objects.c; the operand is NULL once it is gone */
     TensorCheck *tensor;
     int64_t low, high; /* of a range; of a length and of captures only `low` */
     uint64_t version; /* of the dict that last passed; 0: none */
@@ -63,7 +64,8 @@ typedef struct GuardNode {
     int32_t hint;
     bool plain_on_modules; /* no attribute of the module type hides a module's own attribute of this name */
     Py_ssize_t index;
-    PyObject *operand; /* name, key or object; strong */
+    PyObject *operand; /* name, key or object; strong, unless it is mortal */
+    bool mortal; /* of guard_objects.c; the operand is NULL once it is gone */
     uint64_t version; /* of the dict that gave `cached`; 0: nothing cached */
     uint64_t second_version; /* of the builtins, when a global was found there */
     PyObject *cached; /* borrowed: alive as long as the dict has that version */
@@ -78,6 +80,7 @@ typedef struct TensorArgument {
 } TensorArgument;
 
 typedef struct WatchList WatchList;
+typedef struct MortalObject MortalObject;
 
 struct GuardProgram {
     PyObject_HEAD
@@ -87,6 +90,10 @@ struct GuardProgram {
     Py_ssize_t node_count, check_count, captures, tensor_count;
     Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
     bool cleared; /* by the garbage collector; holds for nothing any more */
+    bool dead; /* an object that it compares with is gone; holds for nothing any more */
+    MortalObject *mortals;
+    Py_ssize_t mortal_count;
+    PyObject *link; /* from the references in `mortals` to the program; NULL without any */
     PyObject **space; /* of the last run, for the next; NULL while one uses it */
     WatchList *watches; /* NULL until the program has held once, or where it can have none */
     int32_t runs_until_watched; /* full runs that must come before the watches are made again */
@@ -119,6 +126,12 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value);
 bool watches_hold(GuardRun *run);
 void watches_made(GuardRun *run);
 void watches_free(GuardProgram *program);
+
+/* ---- guard_objects.c: objects that may go while the program compares with them ---- */
+
+/* Puts the object into `operand`, borrowed where `mortal` comes out true. -1 with an exception set where that fails. */
+int guard_object_keep(GuardProgram *program, PyObject *object, PyObject **operand, bool *mortal);
+void guard_objects_free(GuardProgram *program);
 
 /* ---- guard_number.c: numbers that a guard computes ---- */
 

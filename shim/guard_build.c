@@ -93,7 +93,7 @@ static int parse_index(PyObject *source, Py_ssize_t *index) {
     return 0;
 }
 
-static int parse_accessor(GuardNode *node, PyObject *source) {
+static int parse_accessor(GuardProgram *program, GuardNode *node, PyObject *source) {
     const NameRow *row = find_row(accessor_rows, source, "accessor");
     if (!row)
         return -1;
@@ -117,8 +117,7 @@ static int parse_accessor(GuardNode *node, PyObject *source) {
             PyUnicode_InternInPlace(&node->operand);
         return PyObject_Hash(operand) == -1 ? -1 : 0;
     case ACCESS_OBJECT:
-        node->operand = Py_NewRef(operand);
-        return 0;
+        return guard_object_keep(program, operand, &node->operand, &node->mortal);
     default:
         return 0;
     }
@@ -139,7 +138,7 @@ static PyObject *parse_members(PyObject *source) {
     return table;
 }
 
-static int parse_check_operands(GuardCheck *check, PyObject *source) {
+static int parse_check_operands(GuardProgram *program, GuardCheck *check, PyObject *source) {
     PyObject *operand = PyTuple_GET_SIZE(source) > 1 ? PyTuple_GET_ITEM(source, 1) : NULL;
     Py_ssize_t index = 0;
     switch (check->kind) {
@@ -177,6 +176,9 @@ static int parse_check_operands(GuardCheck *check, PyObject *source) {
     case CHECK_ABSENT:
         check->operand = Py_NewRef(operand);
         return PyObject_Hash(operand) == -1 ? -1 : 0;
+    case CHECK_TYPE:
+    case CHECK_IS:
+        return guard_object_keep(program, operand, &check->operand, &check->mortal);
     default:
         check->operand = Py_XNewRef(operand);
         return 0;
@@ -197,7 +199,7 @@ static int parse_checks(GuardProgram *program, GuardNode *node, PyObject *list) 
         if (!row)
             return -1;
         GuardCheck check = {.kind = (CheckKind)row->kind, .number = program->check_count};
-        int status = parse_check_operands(&check, source);
+        int status = parse_check_operands(program, &check, source);
         program->checks[program->check_count++] = check;
         if (status)
             return -1;
@@ -232,7 +234,7 @@ static int parse_tree(GuardProgram *program, PyObject *tree, int32_t parent) {
     int32_t index = (int32_t)program->node_count;
     GuardNode *node = &program->nodes[program->node_count++];
     *node = (GuardNode){.parent = parent, .capture = -1, .number = program->check_count};
-    if (parse_accessor(node, PyTuple_GET_ITEM(tree, 0)) || parse_checks(program, node, PyTuple_GET_ITEM(tree, 1)))
+    if (parse_accessor(program, node, PyTuple_GET_ITEM(tree, 0)) || parse_checks(program, node, PyTuple_GET_ITEM(tree, 1)))
         return -1;
     if (parent < 0 && needs_parent(node->accessor)) {
         PyErr_Format(PyExc_ValueError, "guard accessor %R needs a parent", PyTuple_GET_ITEM(tree, 0));
@@ -370,9 +372,11 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 static int program_traverse(PyObject *self, visitproc visit, void *arg) {
     GuardProgram *program = (GuardProgram *)self;
     for (Py_ssize_t i = 0; i < program->node_count; i++)
-        Py_VISIT(program->nodes[i].operand);
+        if (!program->nodes[i].mortal)
+            Py_VISIT(program->nodes[i].operand);
     for (Py_ssize_t i = 0; i < program->check_count; i++) {
-        Py_VISIT(program->checks[i].operand);
+        if (!program->checks[i].mortal)
+            Py_VISIT(program->checks[i].operand);
         if (program->checks[i].tensor)
             Py_VISIT(program->checks[i].tensor->type);
     }
@@ -386,10 +390,13 @@ static int program_clear(PyObject *self) {
     program->first_node = 1; /* so that a run comes to look at `cleared` */
     program->cleared = true;
     watches_free(program);
+    guard_objects_free(program);
     for (Py_ssize_t i = 0; i < nodes; i++)
-        Py_CLEAR(program->nodes[i].operand);
+        if (!program->nodes[i].mortal)
+            Py_CLEAR(program->nodes[i].operand);
     for (Py_ssize_t i = 0; i < checks; i++) {
-        Py_CLEAR(program->checks[i].operand);
+        if (!program->checks[i].mortal)
+            Py_CLEAR(program->checks[i].operand);
         tensor_check_free(program->checks[i].tensor);
         number_expression_free(program->checks[i].left);
         number_expression_free(program->checks[i].right);
@@ -472,6 +479,10 @@ static PyObject *program_captures(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromSsize_t(((GuardProgram *)self)->captures);
 }
 
+static PyObject *program_dead(PyObject *self, void *Py_UNUSED(closure)) {
+    return PyBool_FromLong(((GuardProgram *)self)->dead);
+}
+
 static PyMethodDef program_methods[] = {
     {"check", (PyCFunction)(void (*)(void))program_check, METH_FASTCALL,
      "check(function, bound): the tuple of captured values, or None if a guard fails."},
@@ -483,6 +494,7 @@ static PyMethodDef program_methods[] = {
 static PyGetSetDef program_getset[] = {
     {"checks", program_check_count, NULL, "Number of checks.", NULL},
     {"captures", program_captures, NULL, "Number of captured values.", NULL},
+    {"dead", program_dead, NULL, "Whether an object that a guard compares with is gone: no call can pass any more.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

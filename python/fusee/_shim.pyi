@@ -56,6 +56,7 @@ class GuardProgram:
 
     checks: Final[int]
     captures: Final[int]
+    dead: Final[bool]  # an object that a guard compares with is gone: no call can pass any more
 
     def __new__(cls, tree: tuple[Any, ...] | list[Any], captures: SupportsIndex) -> GuardProgram: ...
     def check(self, function: FunctionType | CompiledFunction, bound: tuple[Any, ...], /) -> tuple[Any, ...] | None:

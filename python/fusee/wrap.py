@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 import types
+import weakref
 from typing import Any
 
 from . import _shim
@@ -146,8 +147,18 @@ def _module(module: Any, options: Options) -> Any:
     return stand_in
 
 
-@functools.lru_cache(maxsize=1024)
+_module_classes: weakref.WeakValueDictionary[int, type] = weakref.WeakValueDictionary()  # by identity of the class
+
+
 def _module_class(cls: type) -> type:
+    """The subclass for compiled modules of a class, one as long as there are any of them."""
+    made = _module_classes.get(id(cls))
+    if made is None:
+        made = _module_classes[id(cls)] = _make_module_class(cls)
+    return made
+
+
+def _make_module_class(cls: type) -> type:
     namespace = {
         "__slots__": ("_fusee_forward", "_fusee_options", "_fusee_original"),
         "__module__": slots.module_name(cls),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import slots
@@ -22,7 +23,7 @@ class Changes:
         self._shapes: dict[Path, tuple[Any, Any]] = {}
         self._changed_numbers: dict[Path, None] = {}
         self._changed_shapes: dict[Path, tuple[set[int], set[int]]] = {}
-        self._objects: dict[int, Any] = {}  # that paths start at, by their identity
+        self._objects: dict[int, Callable[[], Any]] = {}  # that paths start at, by their identity; None once gone
 
     def clear(self) -> None:
         """Forget everything."""
@@ -60,12 +61,13 @@ class Changes:
 
     def wire(self, table: ObjectTable) -> list[tuple[Any, Any]]:
         """The changes as the ``changed`` of a compile request."""
-        numbers: list[tuple[Any, Any]] = [(self._wire_path(path, table), "number") for path in self._changed_numbers]
-        shapes: list[tuple[Any, Any]] = [
-            (self._wire_path(path, table), (sorted(sizes), sorted(strides)))
-            for path, (sizes, strides) in self._changed_shapes.items()
-        ]
-        return numbers + shapes
+        changed: list[tuple[Path, Any]] = [(path, "number") for path in self._changed_numbers]
+        changed += [(path, (sorted(dims), sorted(steps))) for path, (dims, steps) in self._changed_shapes.items()]
+        return [(self._wire_path(path, table), what) for path, what in changed if self._is_there(path)]
+
+    def _is_there(self, path: Path) -> bool:
+        """Whether the object that a path may start at lives."""
+        return all(step[0] != "object" or self._objects[step[1]]() is not None for step in path)
 
     def _key(self, path: Path) -> Path:
         """The path with an object's identity in its place, so that it can be looked up without comparing objects."""
@@ -74,7 +76,7 @@ class Changes:
     def _named(self, accessor: tuple[Any, ...]) -> tuple[Any, ...]:
         if accessor[0] != "object":
             return accessor
-        self._objects[id(accessor[1])] = accessor[1]
+        self._objects[id(accessor[1])] = slots.weakly(accessor[1])
         return "object", id(accessor[1])
 
     def _found(self, path: Path, function: Any, bound: Bound) -> Any:
@@ -83,7 +85,7 @@ class Changes:
         return reach([self._live(accessor) for accessor in path], function, bound)
 
     def _live(self, accessor: tuple[Any, ...]) -> tuple[Any, ...]:
-        return ("object", self._objects[accessor[1]]) if accessor[0] == "object" else accessor
+        return ("object", self._objects[accessor[1]]()) if accessor[0] == "object" else accessor
 
     def _wire_path(self, path: Path, table: ObjectTable) -> tuple[Any, ...]:
         live = map(self._live, path)

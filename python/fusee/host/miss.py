@@ -87,6 +87,9 @@ def _compile(miss: _Miss) -> Any:
     if target.options.dynamic is not False:
         with contextlib.suppress(Exception):  # a value that cannot be looked at did not change
             target.changes.compare(miss.compiled.function, miss.bound)
+    for entry in miss.record.entries:
+        if entry.guards.dead:
+            miss.record.remove(entry)
     if len(miss.record.entries) >= int(target.options.setting("entry_limit")):
         return _give_up(miss)
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import types
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 _get_mro = type.__dict__["__mro__"].__get__
@@ -26,6 +28,14 @@ def mro(cls: type) -> tuple[type, ...]:
 def viewed_dict(view: Any) -> Any:
     """The dict below a view of it, which ``mapping`` shows a proxy of only."""
     return gc.get_referents(view)[0]
+
+
+def weakly(value: Any) -> Callable[[], Any]:
+    """A function that returns the object, or None once it is gone; what has no weak references is kept."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 def class_dict(cls: type) -> types.MappingProxyType[str, Any]:
