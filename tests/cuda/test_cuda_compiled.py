@@ -249,3 +249,32 @@ def test_cuda_large_tensor_uses_wide_indices() -> None:
     result = fusee.compile(lambda value: value + 1)(x)
     assert result[-1].item() == 6
     assert result[1 << 30].item() == 1
+
+
+def heads(layout: str, dtype: torch.dtype) -> list[Tensor]:
+    """Queries, keys and values of two batches, three heads, twelve tokens and sixteen elements."""
+    together = random(2, 12, 3 * 48, dtype=dtype)
+    if layout == "split":
+        return [part.view(2, 12, 3, 16).transpose(1, 2) for part in together.split(48, dim=2)]
+    parts = [random(2, 3, 12, 16, dtype=dtype) for _ in range(3)]
+    return parts if layout == "contiguous" else [part.mT.contiguous().mT for part in parts]
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("layout", ["split", "contiguous", "transposed"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_attention_lies_in_memory_as_that_of_eager(
+    dtype: torch.dtype, layout: str, causal: bool, gradient: bool
+) -> None:
+    """What follows in the graph is compiled for the layout that was foretold."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        found = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        return found, torch.relu(found) + 1
+
+    parts = [part.detach().requires_grad_(gradient) for part in heads(layout, dtype)]
+    expected, actual = attend(*parts), fusee.compile(attend)(*parts)
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert ours.stride() == theirs.stride()
+        torch.testing.assert_close(ours, theirs)

@@ -89,6 +89,7 @@ class Answers:
 
     def tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
         """Run a torch function on fake tensors."""
+        from . import attention
         from .fake import TensorCall
         from .small import SmallCall
 
@@ -102,8 +103,10 @@ class Answers:
             from .arrays import ArrayCall
 
             return ArrayCall(self).answer(target, function, arguments, keywords)
-        small = SmallCall(self).outcome(target, function, arguments, keywords)
-        return small if small is not None else TensorCall(self).run(function, arguments, keywords)
+        known = SmallCall(self).outcome(target, function, arguments, keywords)
+        if known is None and target == attention.TARGET:
+            known = attention.AttentionCall(self).outcome(arguments, keywords)
+        return known if known is not None else TensorCall(self).run(function, arguments, keywords)
 
     def hash_equal(self, left: Any, right: Any) -> Reply:
         """``a == b`` where no user code runs."""
