@@ -471,8 +471,11 @@ func (c *Class) call(in *Interpreter, arguments Arguments) (Value, error) {
 			if hook, err = in.real(hook); err != nil {
 				return nil, err
 			}
-			if function, ok := hook.(*Function); ok {
-				return in.tailCall(function, Arguments{append([]Value{c}, arguments.Positional...), arguments.Keywords})
+			switch hook.(type) {
+			case *Function:
+				return in.tailCall(hook, Arguments{append([]Value{c}, arguments.Positional...), arguments.Keywords})
+			case *Class:
+				return in.tailCall(hook, arguments) // a class binds to nothing, as in the metaclass of typing.TypedDict
 			}
 			return nil, unsupported(reasonOpaqueCall, "metaclass %s", meta.name)
 		}

@@ -146,6 +146,9 @@ func (in *Interpreter) dequeMethod(d *Deque, method string, arguments Arguments)
 	if len(arguments.Keywords) > 0 {
 		return nil, false, nil
 	}
+	if method == "index" && len(values) > 0 && len(values) < 4 {
+		return in.dequeIndex(d, values)
+	}
 	switch len(values) {
 	case 0:
 		return in.dequeMethodAlone(d, method)
@@ -202,7 +205,7 @@ func (in *Interpreter) dequeMethodOf(d *Deque, method string, argument Value) (V
 		return none(), true, in.dequeExtend(d, argument, method == "extendleft")
 	case "rotate":
 		return in.dequeRotate(d, argument)
-	case "count", "index", "remove":
+	case "count", "remove":
 		return in.dequeSearch(d, method, argument)
 	}
 	return nil, false, nil
@@ -246,21 +249,43 @@ func (in *Interpreter) dequeSearch(d *Deque, method string, wanted Value) (Value
 		switch {
 		case !same:
 			continue
-		case method == "index":
-			return integer(int64(k)), true, nil
 		case method == "remove":
 			d.replace(in, append(append([]Value{}, d.items[:k]...), d.items[k+1:]...))
 			return none(), true, nil
 		}
 		count++
 	}
-	switch method {
-	case "count":
-		return integer(int64(count)), true, nil
-	case "remove":
+	if method == "remove" {
 		return nil, true, in.raise("ValueError", "deque.remove(x): x not in deque")
 	}
-	return nil, true, unsupported(reasonException, "deque.index of an absent item")
+	return integer(int64(count)), true, nil
+}
+
+// dequeIndex is the place of an item, looked for within the bounds that may follow it.
+func (in *Interpreter) dequeIndex(d *Deque, values []Value) (Value, bool, error) {
+	first, end, err := in.searchBounds("index", d.items, values)
+	if err != nil {
+		return nil, true, err
+	}
+	state := d.state
+	for k := first; k < end; k++ {
+		same, err := in.sameOrEqual(d.items[k], values[0])
+		if err != nil {
+			return nil, true, err
+		}
+		switch {
+		case same:
+			return integer(int64(k)), true, nil
+		case d.state != state:
+			return nil, true, in.raise("RuntimeError", "deque mutated during iteration")
+		}
+	}
+	shown, err := in.represent(values[0])
+	if err != nil {
+		return nil, true, err
+	}
+	written, _ := stringOf(shown)
+	return nil, true, in.raise("ValueError", written+" is not in deque")
 }
 
 // iterator walks the deque from either end; CPython's raises where the deque changed meanwhile.

@@ -451,6 +451,11 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		}
 	case "inspect":
 		return in.inspectPredicate(f.qualname, arguments)
+	case "torch._higher_order_ops.wrap":
+		if f.qualname == "Wrap.__call__" && len(arguments.Positional) > 1 {
+			value, err := in.tailCall(arguments.Positional[1], Arguments{arguments.Positional[2:], arguments.Keywords})
+			return value, true, err
+		}
 	case "torch.utils._contextlib":
 		if f.qualname == "_set_stack_frame_name" {
 			return in.renameFrames(arguments)

@@ -599,12 +599,20 @@ func (cg *generator) buildCell(v *Cell) error {
 	return nil
 }
 
+// madeProperty tells instances of subclasses of property.
+func (v *Instance) madeProperty() bool {
+	_, ok := v.base.(*descriptorValue)
+	return ok
+}
+
 // buildInstance makes an object without calling __init__, whose effects the capture already has.
 func (cg *generator) buildInstance(v *Instance) error {
 	var err error
 	switch {
 	case v.exception != nil && v.exception.raisedAt != 0:
 		return &cannotRebuild{v.exception.raisedAt, "a raised exception"}
+	case v.madeProperty():
+		return &cannotRebuild{v.born, v.class.name}
 	case v.base != nil:
 		err = cg.helper("new_subclass", v.class, v.base)
 	case v.exception != nil:

@@ -74,7 +74,7 @@ func (cg *generator) writeEffects() error {
 	}
 	if cg.in.state.GradMode != cg.in.initial.GradMode {
 		cg.emit(bytecode.PushNull, 0)
-		cg.placeholder("name", "torch._C._set_grad_enabled")
+		cg.placeholder("name", setGradEnabled)
 		cg.loadConst(cg.in.state.GradMode)
 		cg.call(1)
 		cg.emit(bytecode.PopTop, 0)
@@ -124,7 +124,7 @@ func (in *Interpreter) finishCode(cg *generator) error {
 // callGraph computes numbers, calls the graph and stores its outputs; false when nothing of the graph is needed.
 func (cg *generator) callGraph() (bool, error) {
 	in := cg.in
-	called := len(in.graph.Nodes) > 0 && (len(cg.order) > 0 || hasEffects(in.graph) || in.request.Options.AllNodes)
+	called := len(cg.order) > 0 || hasEffects(in.graph) || in.request.Options.AllNodes && computes(in.graph)
 	if called {
 		in.addOutputs(cg.order)
 	}
@@ -199,6 +199,16 @@ func (cg *generator) retryInPython() {
 	cg.emit(bytecode.PopExcept, 0)
 	cg.emit(bytecode.Reraise, 0)
 	cg.handlers = append(cg.handlers, bytecode.Handler{Start: start, End: end, Target: handler})
+}
+
+// computes tells graphs that do more than change torch's state, which rewritten code sets by itself.
+func computes(g *graph.Graph) bool {
+	for _, node := range g.Nodes {
+		if !changesState(node) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasEffects tells graphs that change something even when no output is used.

@@ -19,6 +19,8 @@ func (in *Interpreter) newBase(builtin string, arguments Arguments) (Value, bool
 		return in.constructSequence(builtin, Arguments{Positional: arguments.Positional})
 	case "collections.deque":
 		return &Deque{longest: -1}, true, nil
+	case "property":
+		return in.constructDescriptor(builtin, Arguments{})
 	case "int", "float", "complex", "str", "bytes":
 		return in.constructBuiltin(in.builtinClass(builtin), arguments)
 	}
@@ -58,6 +60,13 @@ func (in *Interpreter) initBase(base Value, arguments Arguments) error {
 		}
 		b.longest = fresh.(*Deque).longest
 		b.replace(in, fresh.(*Deque).items)
+	case *descriptorValue:
+		fresh, _, err := in.constructDescriptor(b.kind, arguments)
+		if err != nil {
+			return err
+		}
+		in.activity++
+		*b = *fresh.(*descriptorValue)
 	}
 	return nil
 }

@@ -933,11 +933,15 @@ func (in *Interpreter) setGradMode(arguments Arguments) (Value, error) {
 	if enabled != in.state.GradMode {
 		in.activity++
 		in.state.GradMode = enabled
-		node := in.graph.Append("torch._C._set_grad_enabled", []graph.Value{enabled}, nil, nil, nil)
+		node := in.graph.Append(setGradEnabled, []graph.Value{enabled}, nil, nil, nil)
 		node.Result = nil
 	}
 	return none(), nil
 }
+
+const setGradEnabled = "torch._C._set_grad_enabled"
+
+func changesState(node *graph.Node) bool { return node.Target == setGradEnabled }
 
 // tensorQuestion answers methods of a tensor that return plain values.
 func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Arguments) (Value, bool, error) {

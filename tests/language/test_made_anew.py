@@ -1,4 +1,4 @@
-"""Functions that a program makes anew for each call: their code, defaults and cells are guarded, so that one capture serves them all."""
+"""Functions made anew for each call: code, defaults and cells are guarded, so that one capture serves them all."""
 
 from __future__ import annotations
 

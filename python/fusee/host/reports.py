@@ -21,8 +21,9 @@ _PLAIN_VALUES = (type(None), bool, int, float, complex, str, bytes)
 
 
 def broke(report: Report) -> bool:
-    """Whether the capture stopped before the end of the function."""
-    return bool(report.get("breaks")) or report.get("action") == "plain"
+    """Whether the capture stopped before the function did; where an exception leaves it, Python raises that."""
+    breaks = [item for item in report.get("breaks") or () if item.get("id") != "exception"]
+    return bool(breaks) or report.get("action") == "plain"
 
 
 def value_text(value: Any) -> str:

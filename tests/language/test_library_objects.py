@@ -1,0 +1,121 @@
+"""Programs over less common objects of Python and torch are captured whole, and do what they do uncompiled."""
+
+from __future__ import annotations
+
+import typing
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from outcome import Describer
+from torch._higher_order_ops.wrap import wrap
+
+import fusee
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """No entry of another test."""
+    fusee.reset()
+    yield
+    fusee.reset()
+
+
+def check(function: Callable[..., Any], *makers: Callable[[], tuple[Any, ...]], **options: Any) -> None:
+    """Each call gives the same compiled as plain, changes of its arguments included, and nothing breaks."""
+    compiled = fusee.compile(function, fullgraph=True, **options)
+    for make in [*makers, makers[0]]:
+        given, taken = make(), make()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", fusee.FuseeWarning)
+            expected, result = function(*given), compiled(*taken)
+        assert Describer()((result, taken)) == Describer()((expected, given))
+
+
+def ones() -> tuple[Any, ...]:
+    return (torch.ones(2),)
+
+
+def test_deque_index_within_bounds() -> None:
+    def program(x: Any) -> Any:
+        items = deque([1, 2, 3, 2])
+        places = [items.index(2), items.index(2, 2), items.index(2, -2, 9), items.index(1, 0, 1)]
+        try:
+            items.index(2, 2, 3)
+        except ValueError as error:
+            places.append(str(error))
+        return x + 1, places
+
+    check(program, ones)
+
+
+class Pixels(typing.TypedDict):
+    kind: str
+    data: torch.Tensor
+
+
+def test_typed_dict() -> None:
+    def program(x: Any) -> Any:
+        pixels = Pixels(kind="raw", data=x * 2)
+        pixels["data"] = pixels["data"] + 1
+        return pixels
+
+    check(program, ones)
+
+
+class Labelled(property):
+    def __init__(self, getter: Any, label: str) -> None:
+        super().__init__(getter)
+        self.label = label
+
+
+def test_subclass_of_property() -> None:
+    def program(x: Any) -> Any:
+        made = Labelled(lambda self: self + 1, "one more")
+        return made.__get__(x), made.label, isinstance(made, property)
+
+    check(program, ones)
+
+
+def test_wrapped_call() -> None:
+    def program(x: Any, factor: float) -> Any:
+        return wrap(lambda y, by: y * by, x, factor)
+
+    check(program, lambda: (torch.ones(2), 2.0), lambda: (torch.ones(2), 3.0))
+
+
+def test_exception_of_the_program_under_fullgraph() -> None:
+    """An exception that leaves the function is no break: Python raises it, at the program's own line."""
+
+    def program(x: Any, count: int) -> Any:
+        y = x + 1
+        if count > 1:
+            raise KeyError(count)
+        return y @ torch.ones(3, 1)
+
+    compiled = fusee.compile(program, fullgraph=True)
+    with pytest.raises(KeyError, match="5"):
+        compiled(torch.ones(2), 5)
+    with pytest.raises(RuntimeError, match=r"shapes cannot be multiplied|size"):
+        compiled(torch.ones(2), 1)
+    assert torch.equal(compiled(torch.ones(3), 1), program(torch.ones(3), 1))
+
+
+def test_changes_of_grad_mode_alone_make_no_graph() -> None:
+    graphs = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        graphs.append(module)
+        return module.forward
+
+    def program(x: Any) -> Any:
+        with torch.no_grad():
+            fusee.graph_break()
+            return x + 1, torch.is_grad_enabled()
+
+    x = torch.ones(2, requires_grad=True)
+    result, enabled = fusee.compile(program, backend=backend)(x)
+    assert len(graphs) == 1 and not result.requires_grad and not enabled and torch.is_grad_enabled()
