@@ -379,7 +379,7 @@ func (in *Interpreter) bindWrapper(v *descriptorValue, owner Value, class *Class
 	case "staticmethod":
 		return v.parts[0], nil
 	case "classmethod":
-		return &Method{self: class, function: v.parts[0]}, nil
+		return in.bindClassMethod(v, class)
 	case "property":
 		getter, err := in.real(v.parts[0])
 		if err != nil {
@@ -391,6 +391,33 @@ func (in *Interpreter) bindWrapper(v *descriptorValue, owner Value, class *Class
 		return in.tailCall(getter, Arguments{Positional: []Value{owner}})
 	}
 	return v, nil
+}
+
+// bindClassMethod is classmethod.__get__: what it wraps is bound to the class as that type's own descriptors are, if it has any.
+func (in *Interpreter) bindClassMethod(v *descriptorValue, class *Class) (Value, error) {
+	wrapped, err := in.real(v.parts[0])
+	if err != nil {
+		return nil, err
+	}
+	switch inner := wrapped.(type) {
+	case *descriptorValue:
+		if inner.kind != "partial" {
+			meta, err := in.metaclassOf(class)
+			if err != nil {
+				return nil, err
+			}
+			return in.bindWrapper(inner, class, meta)
+		}
+	case *Instance:
+		getter, _, err := in.classLookup(inner.class, "__get__")
+		if err != nil {
+			return nil, err
+		}
+		if getter != nil {
+			return in.tailCall(getter, Arguments{Positional: []Value{inner, class, class}})
+		}
+	}
+	return &Method{self: class, function: v.parts[0]}, nil
 }
 
 func (in *Interpreter) bindUserDescriptor(v *Instance, owner Value, class *Class) (Value, error) {
@@ -555,7 +582,7 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 			return v.parts[0], nil
 		}
 		if v.kind == "classmethod" {
-			return &Method{self: c, function: v.parts[0]}, nil
+			return in.bindClassMethod(v, c)
 		}
 	case *Builtin:
 		if v.flavor == "classmethod" {

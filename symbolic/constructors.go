@@ -108,7 +108,10 @@ func sizeType() *Class {
 
 func (in *Interpreter) constructSequence(kind string, arguments Arguments) (Value, bool, error) {
 	items := []Value{}
-	if len(arguments.Positional) > 1 || len(arguments.Keywords) > 0 {
+	if len(arguments.Keywords) > 0 {
+		return nil, true, in.raise("TypeError", kind+"() takes no keyword arguments")
+	}
+	if len(arguments.Positional) > 1 {
 		return nil, true, in.raise("TypeError", kind+" expected at most 1 argument, got "+integerText(len(arguments.Positional)))
 	}
 	if kind == "set" || kind == "frozenset" {
@@ -485,6 +488,11 @@ func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
+	if fields, ok := subject.(*fieldsDict); ok {
+		if subject, err = fields.snapshot(in); err != nil {
+			return nil, true, err
+		}
+	}
 	if instance, ok := subject.(*Instance); ok {
 		method, err := in.specialMethod(instance.class, "__reversed__", instance)
 		if err != nil {
@@ -648,7 +656,7 @@ func (in *Interpreter) bindToClass(found Value, class *Class) (Value, error) {
 	switch v := found.(type) {
 	case *descriptorValue:
 		if v.kind == "classmethod" {
-			return &Method{self: class, function: v.parts[0]}, nil
+			return in.bindClassMethod(v, class)
 		}
 		if v.kind == "staticmethod" {
 			return v.parts[0], nil

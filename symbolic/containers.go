@@ -102,6 +102,12 @@ func (r *Range) count() int64 {
 	return 0
 }
 
+// equal compares ranges by what they give.
+func (r *Range) equal(other *Range) bool {
+	n := r.count()
+	return n == other.count() && (n == 0 || r.start == other.start && (n == 1 || r.step == other.step))
+}
+
 func (d *Dict) length(in *Interpreter) (int, error) {
 	entries, err := d.live(in)
 	return len(entries), err

@@ -70,6 +70,7 @@ type Interpreter struct {
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int
+	representing      map[Value]bool            // containers whose repr is being written
 	copied            map[*Instance]*customHash // hashes that a table being copied has stored
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
@@ -122,7 +123,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
 		state: request.State, initial: request.State, functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
-		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{},
+		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{},
 	}
 }
 

@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -45,12 +46,6 @@ func (in *Interpreter) getItem(owner, key Value) (Value, error) {
 		return in.dictItem(o, key)
 	case indexable:
 		return o.getItem(in, key)
-	case *Range:
-		items, err := in.iterableItems(o)
-		if err != nil {
-			return nil, err
-		}
-		return in.sequenceItem("range object", items, key, nil)
 	case *Constant:
 		return in.evaluated("operator.getitem", o, key)
 	case *Instance:
@@ -134,9 +129,6 @@ func (in *Interpreter) sequenceItem(kind string, items []Value, key Value, class
 		if kind == "list" {
 			return newList(picked), nil
 		}
-		if kind != "tuple" {
-			return nil, unsupported(reasonItem, "a slice of a range")
-		}
 		return &Tuple{items: picked, class: class}, nil
 	}
 	position, err := in.position(kind, key, len(items))
@@ -149,21 +141,68 @@ func (in *Interpreter) sequenceItem(kind string, items []Value, key Value, class
 	return items[position], nil
 }
 
+// getItem computes an item; a slice of a range is a range.
+func (r *Range) getItem(in *Interpreter, key Value) (Value, error) {
+	key, err := in.real(key)
+	if err != nil {
+		return nil, err
+	}
+	if slice, ok := key.(*SliceValue); ok {
+		indices, err := in.sliceIndices(slice, int(r.count()))
+		if err != nil {
+			return nil, err
+		}
+		return &Range{r.start + indices.start*r.step, r.start + indices.stop*r.step, r.step * indices.step}, nil
+	}
+	position, err := in.position("range", key, int(r.count()))
+	if err != nil {
+		return nil, err
+	}
+	if position < 0 || position >= r.count() {
+		return nil, in.raise("IndexError", "range object index out of range")
+	}
+	return integer(r.start + position*r.step), nil
+}
+
 func (in *Interpreter) position(kind string, key Value, length int) (int64, error) {
 	if _, isInstance := key.(*Instance); !isInstance && !isTensor(key) {
 		if _, isInt := constantInt(key); !isInt {
 			return 0, in.raise("TypeError", kind+" indices must be integers or slices, not "+shortName(key.typeName()))
 		}
 	}
-	position, err := in.intArgument(key)
+	index, err := in.indexValue(key)
+	if err != nil {
+		return 0, err
+	}
+	position, fits := constantInt(index)
+	if !fits {
+		if constant, ok := index.(*Constant); ok && constantTypeName(constant.Value) == "int" {
+			return 0, in.raise("IndexError", "cannot fit 'int' into an index-sized integer")
+		}
+		return in.intArgument(index)
+	}
 	if position < 0 {
 		position += int64(length)
 	}
-	return position, err
+	return position, nil
 }
 
-// slicePositions lists the indices that a slice picks (PySlice_AdjustIndices).
+// slicePositions lists the indices that a slice picks.
 func (in *Interpreter) slicePositions(s *SliceValue, length int) ([]int, error) {
+	indices, err := in.sliceIndices(s, length)
+	if err != nil {
+		return nil, err
+	}
+	positions := []int{}
+	step := min(max(indices.step, -int64(length)-1), int64(length)+1) // no wider step picks anything else, and none overflows
+	for k := indices.start; step > 0 && k < indices.stop || step < 0 && k > indices.stop; k += step {
+		positions = append(positions, int(k))
+	}
+	return positions, nil
+}
+
+// sliceIndices fits a slice to a length (PySlice_AdjustIndices).
+func (in *Interpreter) sliceIndices(s *SliceValue, length int) (*Range, error) {
 	step, err := in.sliceBound(s.step, 1)
 	if err != nil {
 		return nil, err
@@ -184,11 +223,7 @@ func (in *Interpreter) slicePositions(s *SliceValue, length int) ([]int, error) 
 	if err != nil {
 		return nil, err
 	}
-	positions := []int{}
-	for k := start; step > 0 && k < stop || step < 0 && k > stop; k += step {
-		positions = append(positions, int(k))
-	}
-	return positions, nil
+	return &Range{start, stop, step}, nil
 }
 
 func (in *Interpreter) sliceBound(bound Value, absent int64) (int64, error) {
@@ -199,7 +234,23 @@ func (in *Interpreter) sliceBound(bound Value, absent int64) (int64, error) {
 	if isNone(bound) {
 		return absent, nil
 	}
-	return in.intArgument(bound)
+	return in.sliceIndex(bound)
+}
+
+// sliceIndex reads an index of which only the direction counts where it is huge (_PyEval_SliceIndex).
+func (in *Interpreter) sliceIndex(value Value) (int64, error) {
+	index, err := in.indexValue(value)
+	if err != nil {
+		return 0, err
+	}
+	if constant, ok := index.(*Constant); ok {
+		if huge, ok := constant.Value.(*big.Int); ok && huge.Sign() < 0 {
+			return -math.MaxInt64, nil
+		} else if ok {
+			return math.MaxInt64, nil
+		}
+	}
+	return in.intArgument(index)
 }
 
 func (in *Interpreter) clampedBound(bound Value, absent, length, low, high int64) (int64, error) {
@@ -210,15 +261,7 @@ func (in *Interpreter) clampedBound(bound Value, absent, length, low, high int64
 	if isNone(bound) {
 		return absent, nil
 	}
-	if constant, ok := bound.(*Constant); ok {
-		if huge, ok := constant.Value.(*big.Int); ok {
-			if huge.Sign() < 0 {
-				return low, nil
-			}
-			return high, nil
-		}
-	}
-	position, err := in.intArgument(bound)
+	position, err := in.sliceIndex(bound)
 	if err != nil {
 		return 0, err
 	}

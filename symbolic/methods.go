@@ -99,7 +99,7 @@ func (in *Interpreter) searchBounds(method string, items, values []Value) (first
 		return 0, 0, unsupported(reasonBuiltinCall, "list.%s with %d arguments", method, len(values))
 	}
 	for k, value := range values[1:] {
-		bound, err := in.intArgument(value)
+		bound, err := in.sliceIndex(value)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -181,6 +181,12 @@ func sizeClass(a, b *Tuple) *Class {
 	return nil
 }
 
+// maxSequence is the number of pointers that CPython can count the bytes of; maxUnrolled what capture takes apart.
+const (
+	maxSequence = math.MaxInt64 / 8
+	maxUnrolled = 1_000_000
+)
+
 func (in *Interpreter) repeat(row operatorRow, left, right Value) (Value, bool, error) {
 	count, ok := constantInt(right)
 	sequence := left
@@ -206,8 +212,11 @@ func (in *Interpreter) repeat(row operatorRow, left, right Value) (Value, bool, 
 	if tuple, ok := sequence.(*Tuple); ok && tuple.class == nil && count == 1 {
 		return tuple, true, nil
 	}
-	if count > 0 && int64(len(items))*count > 1_000_000 {
-		return nil, true, unsupported(reasonLength, "a sequence of %d items", int64(len(items))*count)
+	if size := int64(len(items)); size > 0 && count > maxUnrolled/size {
+		if count > maxSequence/size {
+			return nil, true, in.raiseWith(in.builtinClass("MemoryError"))
+		}
+		return nil, true, unsupported(reasonLength, "a sequence of %d times %d items", count, size)
 	}
 	repeated := []Value{}
 	for ; count > 0; count-- {
@@ -513,8 +522,14 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 		return in.identical(left, right)
 	case *Range:
 		if b, ok := right.(*Range); ok {
-			return *a == *b, nil
+			return a.equal(b), nil
 		}
+		return in.differs(right)
+	case *Method:
+		if b, ok := right.(*Method); ok {
+			return in.equalMethods(a, b)
+		}
+		return in.differs(right)
 	}
 	if hasMethods(left) || hasMethods(right) {
 		value, err := in.methodCompare(comparisons[2], left, right)
@@ -524,6 +539,15 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 		return in.truth(value)
 	}
 	return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
+}
+
+// equalMethods compares bound methods: their objects by identity, their functions by equality.
+func (in *Interpreter) equalMethods(a, b *Method) (bool, error) {
+	same, err := in.identical(a.self, b.self)
+	if err != nil || !same {
+		return false, err
+	}
+	return in.equal(a.function, b.function)
 }
 
 // isNaN tells the floats that differ from themselves, and complex numbers with such a part.
@@ -544,7 +568,7 @@ func isNaN(value Value) bool {
 // differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
 func (in *Interpreter) differs(right Value) (bool, error) {
 	switch right.(type) {
-	case *Constant, *Tuple, *List, *Dict, *dictView, *Set, *Deque, *Class, *Function, *LibraryValue:
+	case *Constant, *Tuple, *List, *Dict, *dictView, *Set, *Deque, *Class, *Function, *LibraryValue, *Range, *Method, *Builtin, *PythonModule:
 		return false, nil
 	}
 	return false, unsupported(reasonComparison, "%s", right.typeName())

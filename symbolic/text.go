@@ -8,57 +8,59 @@ import (
 
 // represent is repr(). What the host can rebuild it writes itself; containers of other objects are written item by item.
 func (in *Interpreter) represent(value Value) (Value, error) {
-	written, err := in.representWithin(value, map[Value]bool{})
+	written, err := in.representation(value)
 	if err != nil {
 		return nil, err
 	}
 	return text(written), nil
 }
 
-// representWithin writes a value inside those that are being written already, which CPython writes as dots.
-func (in *Interpreter) representWithin(value Value, open map[Value]bool) (string, error) {
+// representation is the text of repr(). Containers that are being written already, be it by a __repr__ of the program, become dots.
+func (in *Interpreter) representation(value Value) (string, error) {
 	value, err := in.real(value)
 	if err != nil {
 		return "", err
 	}
-	if wired, ok := in.wireUnlessShared(value, open); ok {
+	if wired, ok := in.wireUnlessShared(value); ok {
 		result, _, err := in.evaluatedWire("builtins.repr", wired)
 		if err != nil {
 			return "", err
 		}
 		return in.textOf(result)
 	}
-	if open[value] {
-		return dots(value)
+	if written := dots(value); written != "" {
+		if in.representing[value] {
+			return written, nil
+		}
+		in.representing[value] = true
+		defer delete(in.representing, value)
 	}
-	open[value] = true
-	defer delete(open, value)
 	switch v := value.(type) {
 	case *Tuple:
 		if hasMethods(v) {
 			return in.representByMethod(v)
 		}
 		if v.class == nil {
-			return in.representItems(v.items, "(", ")", open)
+			return in.representItems(v.items, "(", ")")
 		}
 	case *List:
 		items, err := v.contents(in)
 		if err != nil {
 			return "", err
 		}
-		return in.representItems(items, "[", "]", open)
+		return in.representItems(items, "[", "]")
 	case *Set:
-		return in.representSet(v, open)
+		return in.representSet(v)
 	case *Dict:
 		if v.class == nil {
-			return in.representDict(v, open)
+			return in.representDict(v)
 		}
 	case *dictView:
 		items, err := v.items(in)
 		if err != nil {
 			return "", err
 		}
-		inner, err := in.representItems(items, "[", "]", open)
+		inner, err := in.representItems(items, "[", "]")
 		return "dict_" + v.kind + "(" + inner + ")", err
 	case *Class:
 		return in.representClass(v)
@@ -73,14 +75,14 @@ func (in *Interpreter) representWithin(value Value, open map[Value]bool) (string
 }
 
 // wireUnlessShared wires a value that does not lie inside itself.
-func (in *Interpreter) wireUnlessShared(value Value, open map[Value]bool) (bytecode.Object, bool) {
+func (in *Interpreter) wireUnlessShared(value Value) (bytecode.Object, bool) {
 	switch value.(type) {
 	case *Constant, *LibraryValue:
 		return in.wire(value)
 	case *Range, *SliceValue:
 		return in.wire(value)
 	case *Tuple, *List, *Dict, *Set:
-		if len(open) > 0 || reaches(value, value, map[Value]bool{}) {
+		if len(in.representing) > 0 || reaches(value, value, map[Value]bool{}) {
 			return nil, false
 		}
 		if set, ok := value.(*Set); ok && len(set.items) > 1 {
@@ -98,7 +100,7 @@ func (in *Interpreter) representByMethod(v *Tuple) (string, error) {
 		return "", err
 	}
 	if _, builtin := method.(*Builtin); builtin {
-		return in.representItems(v.items, "(", ")", map[Value]bool{v: true})
+		return in.representItems(v.items, "(", ")")
 	}
 	result, err := in.call(method, Arguments{})
 	if err != nil {
@@ -107,24 +109,27 @@ func (in *Interpreter) representByMethod(v *Tuple) (string, error) {
 	return in.textOf(result)
 }
 
-func dots(value Value) (string, error) {
+// dots is what stands for a container inside itself (Py_ReprEnter); "" for values that are no containers.
+func dots(value Value) string {
 	switch v := value.(type) {
 	case *Tuple:
-		return "(...)", nil
+		return "(...)"
 	case *List:
-		return "[...]", nil
+		return "[...]"
 	case *Dict:
-		return "{...}", nil
+		return "{...}"
 	case *Set:
-		return v.typeName() + "(...)", nil
+		return v.typeName() + "(...)"
+	case *dictView:
+		return "..."
 	}
-	return "...", nil
+	return ""
 }
 
-func (in *Interpreter) representItems(items []Value, left, right string, open map[Value]bool) (string, error) {
+func (in *Interpreter) representItems(items []Value, left, right string) (string, error) {
 	parts := make([]string, len(items))
 	for i, item := range items {
-		part, err := in.representWithin(item, open)
+		part, err := in.representation(item)
 		if err != nil {
 			return "", err
 		}
@@ -137,7 +142,7 @@ func (in *Interpreter) representItems(items []Value, left, right string, open ma
 	return left + joined + right, nil
 }
 
-func (in *Interpreter) representSet(v *Set, open map[Value]bool) (string, error) {
+func (in *Interpreter) representSet(v *Set) (string, error) {
 	if len(v.items) == 0 {
 		return v.typeName() + "()", nil
 	}
@@ -149,25 +154,25 @@ func (in *Interpreter) representSet(v *Set, open map[Value]bool) (string, error)
 	if err != nil {
 		return "", err
 	}
-	inner, err := in.representItems(items, "{", "}", open)
+	inner, err := in.representItems(items, "{", "}")
 	if v.frozen {
 		inner = "frozenset(" + inner + ")"
 	}
 	return inner, err
 }
 
-func (in *Interpreter) representDict(v *Dict, open map[Value]bool) (string, error) {
+func (in *Interpreter) representDict(v *Dict) (string, error) {
 	entries, err := v.live(in)
 	if err != nil {
 		return "", err
 	}
 	parts := make([]string, len(entries))
 	for i, entry := range entries {
-		key, err := in.representWithin(entry.key, open)
+		key, err := in.representation(entry.key)
 		if err != nil {
 			return "", err
 		}
-		item, err := in.representWithin(entry.value, open)
+		item, err := in.representation(entry.value)
 		if err != nil {
 			return "", err
 		}
