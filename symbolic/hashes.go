@@ -143,8 +143,21 @@ func (in *Interpreter) customHashOf(v *Instance) (any, error) {
 	return &customHash{v, number}, nil
 }
 
-// hashNumber is hash() of an instance whose class defines it.
+// hashNumber is hash() of an instance whose class defines it, where the number is known.
 func (in *Interpreter) hashNumber(v *Instance) (bytecode.Object, error) {
+	result, err := in.hashByMethod(v)
+	if err != nil {
+		return nil, err
+	}
+	constant, ok := result.(*Constant)
+	if !ok {
+		return nil, unsupported(reasonHash, "%s, whose hash follows from an address", v.class.name)
+	}
+	return constant.Value, nil
+}
+
+// hashByMethod is hash() of an instance by its class's own __hash__.
+func (in *Interpreter) hashByMethod(v *Instance) (Value, error) {
 	method, err := in.specialMethod(v.class, "__hash__", v)
 	if err != nil {
 		return nil, err
@@ -165,11 +178,15 @@ func (in *Interpreter) hashNumber(v *Instance) (bytecode.Object, error) {
 	if instance, ok := result.(*Instance); ok && instance.base != nil {
 		result = instance.base
 	}
+	if address, ok := result.(*identityNumber); ok {
+		return address, nil
+	}
 	constant, ok := result.(*Constant)
 	if !ok || constantTypeName(constant.Value) != "int" && constantTypeName(constant.Value) != "bool" {
 		return nil, in.raise("TypeError", "__hash__ method should return an integer")
 	}
-	return in.hashOfConstant(constant)
+	number, err := in.hashOfConstant(constant)
+	return &Constant{number}, err
 }
 
 // hashOfConstant is the host's hash, which holds in this process, as the compiled function does.
@@ -279,6 +296,18 @@ func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
+	if address, ok := value.(*identityNumber); ok {
+		return address, true, nil // an address is less than the modulus of hashes
+	}
+	if instance, ok := value.(*Instance); ok {
+		if hook, _, err := in.classLookup(instance.class, "__hash__"); err != nil || isFunction(hook) {
+			if err != nil {
+				return nil, true, err
+			}
+			number, err := in.hashByMethod(instance)
+			return number, true, err
+		}
+	}
 	hashed, err := in.hashKey(value)
 	if err != nil {
 		return nil, true, err
@@ -300,4 +329,9 @@ func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
 		}
 	}
 	return nil, true, unsupported(reasonHash, "%s", value.typeName())
+}
+
+func isFunction(value Value) bool {
+	_, ok := value.(*Function)
+	return ok
 }
