@@ -190,6 +190,9 @@ func (v *identityNumber) typeName() string { return "int" }
 func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err error) {
 	a, okLeft := left.(*identityNumber)
 	b, okRight := right.(*identityNumber)
+	if okLeft != okRight && (isInteger(left) || isInteger(right)) {
+		return false, true, unsupported(reasonIdentity, "id() compared with a number")
+	}
 	if !okLeft || !okRight {
 		return false, false, nil
 	}
@@ -198,6 +201,13 @@ func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err
 		err = unsupported(reasonIdentity, "id() of an object that may be gone, whose number another one may have")
 	}
 	return equal, true, err
+}
+
+// isInteger tells ints whose value, and numbers whose value at this call, is known.
+func isInteger(value Value) bool {
+	_, isNumber := value.(*Number)
+	_, isConstant := constantObject(value)
+	return isNumber || isConstant && value.typeName() == "int"
 }
 
 // lives tells objects that a variable of a running function holds, and those that exist outside.

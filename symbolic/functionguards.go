@@ -22,6 +22,16 @@ func (in *Interpreter) knownByCode(d *trace.Description, source *guards.Source) 
 	return err == nil && class.name == "function"
 }
 
+// pinFunction guards the identity of a function after all, as something depends on more than what it does.
+func (in *Interpreter) pinFunction(value Value) {
+	if function, ok := value.(*Function); ok && function.byCode {
+		in.pin(function.object)
+	}
+}
+
+// disablingMarks are the attributes of a function that keep capture out of it.
+var disablingMarks = [...]string{"_fusee_disable", "_torchdynamo_disable"}
+
 func rootOf(source *guards.Source) *guards.Source {
 	for source.Parent != nil {
 		source = source.Parent
@@ -33,6 +43,9 @@ func rootOf(source *guards.Source) *guards.Source {
 // they are read.
 func (in *Interpreter) guardCode(d *trace.Description, source *guards.Source) {
 	source.Require(in.reason(), "type", objectWire(d.TypeID))
+	for _, mark := range disablingMarks {
+		source.Require(in.reason(), "no_field", mark)
+	}
 	for _, part := range [][2]string{{"__code__", "code_object"}, {"__globals__", "globals"}} {
 		id, _ := trace.Field(d.Payload, part[1]).(int64)
 		source.Child("attr", part[0]).Require(in.reason(), "is", bytecode.Tuple{"object", id})

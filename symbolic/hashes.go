@@ -39,9 +39,7 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 		}
 		return "class " + v.name, nil
 	case *Function:
-		if v.byCode {
-			in.pin(v.object)
-		}
+		in.pinFunction(v)
 		return v, nil
 	case *Tensor, *PythonModule, *Generator, *Cell, *codeValue, *tracebackValue:
 		return v, nil

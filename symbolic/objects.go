@@ -127,6 +127,7 @@ func (in *Interpreter) guardConstant(source *guards.Source, value bytecode.Objec
 // guardSame guards an object that was already reached another way.
 func (in *Interpreter) guardSame(description *trace.Description, known Value, source *guards.Source) error {
 	if source == nil || source.Accessor.Kind == "object" {
+		in.pinFunction(known)
 		return nil
 	}
 	object := objectOf(known)

@@ -321,6 +321,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 	if value, handled, err := in.arrayOperator(row.function, false, left, right); handled || err != nil {
 		return value, err
 	}
+	if equal, done, err := in.equalIdentities(left, right); done && (row.function == "eq" || row.function == "ne") || err != nil {
+		return boolean(equal == (row.function == "eq")), err
+	}
 	if (isNumber(left) || isNumber(right)) && !isTensor(left) && !isTensor(right) && !hasMethods(left) && !hasMethods(right) {
 		if value, err := in.numberCompare(row, left, right); value != nil || err != nil {
 			return value, err
@@ -344,9 +347,6 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 	}
 	if hasMethods(left) || hasMethods(right) {
 		return in.methodCompare(row, left, right)
-	}
-	if equal, done, err := in.equalIdentities(left, right); done && (row.function == "eq" || row.function == "ne") || err != nil {
-		return boolean(equal == (row.function == "eq")), err
 	}
 	a, okLeft := left.(*Constant)
 	b, okRight := right.(*Constant)
@@ -470,6 +470,9 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 	left, right = operands[0], operands[1]
 	if left == right && !isTensor(left) && !isNaN(left) {
 		return true, nil
+	}
+	if equal, done, err := in.equalIdentities(left, right); done || err != nil {
+		return equal, err
 	}
 	for _, side := range []*Value{&left, &right} {
 		if fields, ok := (*side).(*fieldsDict); ok {

@@ -84,6 +84,7 @@ func (in *Interpreter) memberWire(value Value) (bytecode.Object, bool) {
 	}
 	switch v := value.(type) {
 	case *Class, *Function:
+		in.pinFunction(value)
 		if object := objectOf(value); object != nil {
 			return objectWire(object.id), true
 		}

@@ -12,6 +12,7 @@ from ..errors import HostFailure
 from . import guards, names
 from .answer import Answers
 from .describe import ObjectTable
+from .originals import Originals
 from .records import Target, new_record
 from .tensors import INTERCEPTED
 
@@ -30,6 +31,7 @@ class Installer:
         self._function = function
         self._family = target.family
         self._changes = target.changes
+        self._originals = Originals([function, *table.objects])
         self._graphs: dict[int, Any] = {}
         self._kinds: dict[str, Callable[..., Any]] = {
             "graph": self._graph,
@@ -60,8 +62,11 @@ class Installer:
             raise HostFailure("protocol", f"the rewritten code of {code.co_qualname} has other free variables", True)
 
     def _constant(self, constant: Any) -> Any:
-        if type(constant) is types.CodeType:
-            return self._code(constant)
+        if type(constant) in (types.CodeType, frozenset):
+            own = self._originals.of(constant)
+            if own is None:
+                return self._code(constant) if type(constant) is types.CodeType else constant
+            return own
         if type(constant) is not tuple:
             return constant
         if len(constant) >= 2 and constant[0] == _MARK:

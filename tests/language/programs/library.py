@@ -479,3 +479,90 @@ class Fielded:
 def instance_dict_as_dict(n):
     fields = Fielded(n).__dict__
     return [k for k in fields], len(fields), sorted(vars(Fielded(n))), fields == {"a": 1, "b": "b"}, {} == fields
+
+
+@calls((2**70,), (-(2**70),), (3,))
+def huge_bounds(n):
+    items, walked = [0, 1, 2, 3, 4], range(10)
+    items[1::n] = [9] * len(items[1::n])
+    found = items.index(0, -n, n) if n > 100 else None
+    return items, items[3::n], items[:n], walked[2:8:3], walked[5:n], walked[-3:], found, (5, 6).count(n)
+
+
+@calls((2**62,), (2**70,))
+def too_long(n):
+    return [1, 2] * n
+
+
+@calls((2**70,))
+def index_too_large(n):
+    return [1, 2][n]
+
+
+@calls((1,))
+def keywords_for_containers(n):
+    return tuple(sequence=(n,))
+
+
+@calls((1,))
+def ranges_and_methods_compared(n):
+    point = Fielded(n)
+    other = Fielded(n)
+    return (
+        range(n, 5) == range(1, 5),
+        range(0, 10, 3) == range(0, 12, 3),
+        range(n, n) == range(0),
+        range(3) == [0, 1, 2],
+        [0] == range(1),
+        point.__init__ == point.__init__,
+        point.__init__ == other.__init__,
+        point.__init__ == "text",
+        point.__init__ != 3,
+    )
+
+
+class Echo:
+    def __init__(self) -> None:
+        self.held: Any = None
+
+    def __repr__(self) -> str:
+        return "<" + repr(self.held) + ">"
+
+
+@calls((1,))
+def reprs_that_meet_themselves(n):
+    echo = Echo()
+    echo.held = {"echo": echo, "n": n}
+    listed = [n, echo]
+    listed.append(listed)
+    return repr(echo), repr(listed), repr(echo.held)
+
+
+class Summed:
+    total = 3
+
+    @classmethod
+    @property
+    def doubled(cls):
+        return cls.total * 2
+
+
+@calls((1,))
+def class_property(n):
+    return Summed.doubled + n, Summed().doubled
+
+
+class ByAddress:
+    def __hash__(self):
+        return hash(id(self))
+
+
+@calls((1,))
+def hash_of_an_address(n):
+    item = ByAddress()
+    return hash(item) == hash(item), hash(item) == id(item), n
+
+
+@calls((1,))
+def reversed_attributes(n):
+    return list(reversed(Fielded(n).__dict__)), [*reversed(vars(Fielded(n)))]
