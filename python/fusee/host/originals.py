@@ -23,7 +23,7 @@ class Originals:
         self._known: dict[bytes, Any] | None = None
 
     def of(self, constant: Any) -> Any:
-        """The program's own object that is equal to ``constant``, a code object or frozen set; None if there is none."""
+        """The program's own object that is equal to a code object or frozen set; None if there is none."""
         if self._known is None:
             self._known = {}
             for value in self._objects:
