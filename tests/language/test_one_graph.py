@@ -269,7 +269,7 @@ def weak_references(x: Any, y: Any) -> Any:
     return reference() + y, reference() is x, reference() is None
 
 
-class Shape(abc.ABC):
+class Shape(abc.ABC):  # noqa: B024 - isinstance asks it, nobody implements it
     pass
 
 
@@ -281,7 +281,7 @@ class Registered:
 class Counting(type):
     """Accepts whatever it is asked about, and notes it."""
 
-    asked: list[Any] = []
+    asked: typing.ClassVar[list[Any]] = []
 
     def __subclasscheck__(cls, other: Any) -> Any:
         Counting.asked.append(other)
@@ -296,7 +296,12 @@ class Counted(metaclass=Counting):
 def subclass_checks(cls: Any, x: torch.Tensor) -> Any:
     Counting.asked.clear()
     found = [issubclass(cls, int | str), issubclass(cls, Adder | float), issubclass(cls, (str, (bytes, Adder)))]
-    found += [issubclass(Registered, Shape), issubclass(cls, Shape), issubclass(cls, torch.Tensor), issubclass(bool, cls)]
+    found += [
+        issubclass(Registered, Shape),
+        issubclass(cls, Shape),
+        issubclass(cls, torch.Tensor),
+        issubclass(bool, cls),
+    ]
     found += [issubclass(cls, Counted), issubclass(Counted, Counted), len(Counting.asked)]
     for wrong in ((1, int), (int, 1), (int, (str, 1))):
         try:
