@@ -38,40 +38,50 @@ func baseName(target string) string {
 
 // recipes lists the operators by name; overloads are told apart by their arguments. A recipe that gives up leaves a library call.
 var recipes = map[string]func(r *recipe) bool{
-	"sum":               func(r *recipe) bool { return r.simple(loop.Sum) },
-	"prod":              func(r *recipe) bool { return r.simple(loop.Product) },
-	"amax":              func(r *recipe) bool { return r.extremum(loop.Maximum) },
-	"amin":              func(r *recipe) bool { return r.extremum(loop.Minimum) },
-	"max":               func(r *recipe) bool { return r.withIndex(loop.Maximum, loop.ArgMaximum) },
-	"min":               func(r *recipe) bool { return r.withIndex(loop.Minimum, loop.ArgMinimum) },
-	"any":               func(r *recipe) bool { return r.truth(loop.Any) },
-	"all":               func(r *recipe) bool { return r.truth(loop.All) },
-	"argmax":            func(r *recipe) bool { return r.extremum(loop.ArgMaximum) },
-	"argmin":            func(r *recipe) bool { return r.extremum(loop.ArgMinimum) },
-	"count_nonzero":     (*recipe).countNonzero,
-	"mean":              (*recipe).mean,
-	"var":               func(r *recipe) bool { return r.variance(false, false) },
-	"std":               func(r *recipe) bool { return r.variance(true, false) },
-	"var_mean":          func(r *recipe) bool { return r.variance(false, true) },
-	"std_mean":          func(r *recipe) bool { return r.variance(true, true) },
-	"softmax":           func(r *recipe) bool { return r.softmax(false) },
-	"_softmax":          func(r *recipe) bool { return r.softmax(false) },
-	"log_softmax":       func(r *recipe) bool { return r.softmax(true) },
-	"_log_softmax":      func(r *recipe) bool { return r.softmax(true) },
-	"logsumexp":         (*recipe).logSumExp,
-	"layer_norm":        (*recipe).layerNorm,
-	"native_layer_norm": (*recipe).layerNorm,
-	"rms_norm":          (*recipe).rmsNorm,
-	"batch_norm":        (*recipe).batchNorm,
-	"zeros":             func(r *recipe) bool { return r.constant(number(int64(0))) },
-	"zeros_like":        func(r *recipe) bool { return r.constant(number(int64(0))) },
-	"new_zeros":         func(r *recipe) bool { return r.constant(number(int64(0))) },
-	"ones":              func(r *recipe) bool { return r.constant(number(int64(1))) },
-	"ones_like":         func(r *recipe) bool { return r.constant(number(int64(1))) },
-	"new_ones":          func(r *recipe) bool { return r.constant(number(int64(1))) },
-	"full":              func(r *recipe) bool { return r.constant(number(r.argument("fill_value", 1))) },
-	"full_like":         func(r *recipe) bool { return r.constant(number(r.argument("fill_value", 1))) },
-	"new_full":          func(r *recipe) bool { return r.constant(number(r.argument("fill_value", 2))) },
+	"sum":                func(r *recipe) bool { return r.simple(loop.Sum) },
+	"prod":               func(r *recipe) bool { return r.simple(loop.Product) },
+	"amax":               func(r *recipe) bool { return r.extremum(loop.Maximum) },
+	"amin":               func(r *recipe) bool { return r.extremum(loop.Minimum) },
+	"max":                func(r *recipe) bool { return r.withIndex(loop.Maximum, loop.ArgMaximum) },
+	"min":                func(r *recipe) bool { return r.withIndex(loop.Minimum, loop.ArgMinimum) },
+	"any":                func(r *recipe) bool { return r.truth(loop.Any) },
+	"all":                func(r *recipe) bool { return r.truth(loop.All) },
+	"argmax":             func(r *recipe) bool { return r.extremum(loop.ArgMaximum) },
+	"argmin":             func(r *recipe) bool { return r.extremum(loop.ArgMinimum) },
+	"count_nonzero":      (*recipe).countNonzero,
+	"mean":               (*recipe).mean,
+	"var":                func(r *recipe) bool { return r.variance(false, false) },
+	"std":                func(r *recipe) bool { return r.variance(true, false) },
+	"var_mean":           func(r *recipe) bool { return r.variance(false, true) },
+	"std_mean":           func(r *recipe) bool { return r.variance(true, true) },
+	"softmax":            func(r *recipe) bool { return r.softmax(false) },
+	"_softmax":           func(r *recipe) bool { return r.softmax(false) },
+	"log_softmax":        func(r *recipe) bool { return r.softmax(true) },
+	"_log_softmax":       func(r *recipe) bool { return r.softmax(true) },
+	"logsumexp":          (*recipe).logSumExp,
+	"cross_entropy_loss": (*recipe).crossEntropy,
+	"nll_loss":           (*recipe).negativeLogLikelihood,
+	"nll_loss2d":         (*recipe).negativeLogLikelihood,
+	"nll_loss_nd":        (*recipe).negativeLogLikelihood,
+	"nll_loss_forward":   (*recipe).negativeLogLikelihood,
+	"nll_loss2d_forward": (*recipe).negativeLogLikelihood,
+	"embedding":          (*recipe).embedding,
+	"gather":             (*recipe).gatherAlong,
+	"index_select":       (*recipe).indexSelect,
+	"index":              (*recipe).indexTensors,
+	"layer_norm":         (*recipe).layerNorm,
+	"native_layer_norm":  (*recipe).layerNorm,
+	"rms_norm":           (*recipe).rmsNorm,
+	"batch_norm":         (*recipe).batchNorm,
+	"zeros":              func(r *recipe) bool { return r.constant(number(int64(0))) },
+	"zeros_like":         func(r *recipe) bool { return r.constant(number(int64(0))) },
+	"new_zeros":          func(r *recipe) bool { return r.constant(number(int64(0))) },
+	"ones":               func(r *recipe) bool { return r.constant(number(int64(1))) },
+	"ones_like":          func(r *recipe) bool { return r.constant(number(int64(1))) },
+	"new_ones":           func(r *recipe) bool { return r.constant(number(int64(1))) },
+	"full":               func(r *recipe) bool { return r.constant(number(r.argument("fill_value", 1))) },
+	"full_like":          func(r *recipe) bool { return r.constant(number(r.argument("fill_value", 1))) },
+	"new_full":           func(r *recipe) bool { return r.constant(number(r.argument("fill_value", 2))) },
 }
 
 // constant fills the output with one number.
@@ -195,10 +205,7 @@ func (r *recipe) softmax(logarithm bool) bool {
 	self, output := r.tensor("self", 0), r.result(0)
 	reduced := r.reductionDimensions(self)
 	wide, rows := r.wide(output.meta.DType), kept(self.meta.Sizes, reduced)
-	greatest := r.reduce(loop.Maximum, self, reduced, wide, r.fresh(wide, rows))
-	shifted := r.formula("sub", r.fresh(wide, self.meta.Sizes), apply("sub", arg(0), arg(1)), self, greatest)
-	power := r.formula("exp", r.fresh(wide, self.meta.Sizes), apply("exp", arg(0)), shifted)
-	total := r.reduce(loop.Sum, power, reduced, wide, r.fresh(wide, rows))
+	_, shifted, power, total := r.exponentials(self, reduced, wide)
 	if !logarithm {
 		return r.commit(r.formulaIn("softmax", wide, output, apply("div", arg(0), arg(1)), power, total))
 	}

@@ -39,7 +39,7 @@ func (g *generator) step() {
 	meta, _ := graph.MetaOf(g.pick())
 	rank := int64(max(meta.Dim(), 1))
 	dim := g.random.Int64N(rank)
-	switch g.random.IntN(12) {
+	switch g.random.IntN(14) {
 	case 0, 1, 2:
 		g.call(unary[g.random.IntN(len(unary))], g.pick())
 	case 3, 4, 5:
@@ -57,6 +57,30 @@ func (g *generator) step() {
 		g.call("torch.narrow", g.pick(), dim, int64(0), int64(1+g.random.IntN(3)))
 	case 11:
 		g.call(inPlace[g.random.IntN(len(inPlace))], g.pick(), g.pick())
+	case 12, 13:
+		g.index(dim)
+	}
+}
+
+// index reads a tensor at indices that are made to lie within one of its dimensions.
+func (g *generator) index(dim int64) {
+	self, before := g.pick(), len(g.values)
+	meta, _ := graph.MetaOf(self)
+	if dim >= int64(meta.Dim()) || meta.Sizes[dim].Hint == 0 {
+		return
+	}
+	g.call("torch.remainder", g.pick(), meta.Sizes[dim].Hint)
+	if len(g.values) == before {
+		return
+	}
+	index := g.values[before]
+	g.call("torch.index_select", self, dim, index)
+	g.call("torch.gather", self, dim, index)
+	if dim == 0 {
+		g.call("torch.embedding", self, index)
+	}
+	if dim == int64(min(1, meta.Dim()-1)) {
+		g.call("torch._C._nn.cross_entropy_loss", self, index, nil, g.random.Int64N(3), int64(1))
 	}
 }
 

@@ -76,7 +76,11 @@ func (f *fusion) place(op *operation) {
 	}
 	users := f.candidates(op)
 	for _, g := range users {
-		if m, ok := f.placement(op, g); ok && f.join(op, g, m) {
+		m, ok := f.placement(op, g)
+		if ok && g.runsInside(m) && endsRows(op) {
+			continue // it goes with the rows that it reads, which many threads compute, and leaves one number of each
+		}
+		if ok && f.join(op, g, m) {
 			return
 		}
 	}
@@ -89,6 +93,25 @@ func (f *fusion) place(op *operation) {
 		}
 	}
 	f.start(op)
+}
+
+// runsInside reports whether the mapping uses an inner dimension of the group.
+func (g *group) runsInside(m mapping) bool {
+	return slices.ContainsFunc(m, func(dimension int) bool { return dimension >= 0 && g.inner[dimension] })
+}
+
+// endsRows reports whether a formula has one value for each result of a reduction that it needs.
+func endsRows(op *operation) bool {
+	if op.kind != pointwise {
+		return false
+	}
+	return slices.ContainsFunc(op.operands, func(operand operand) bool {
+		if operand.tensor == nil || operand.gather != nil || !sameSizes(significant(operand.tensor.meta.Sizes), significant(op.outputs[0].meta.Sizes)) {
+			return false
+		}
+		producer := operand.tensor.root.producer
+		return producer != nil && len(significant(op.outputs[0].meta.Sizes)) > 0 && (producer.kind == reduction || endsRows(producer))
+	})
 }
 
 // siblingReach bounds how many groups back an operation looks for one that reads the same memory.
@@ -254,7 +277,7 @@ func (f *fusion) placement(op *operation, g *group) (mapping, bool) {
 				continue
 			}
 			m, ok := f.readMapping(user, operand.tensor, g)
-			if !ok || result != nil && !result.equal(m) {
+			if !ok || operand.gather != nil || result != nil && !result.equal(m) {
 				return nil, false
 			}
 			result = m

@@ -241,7 +241,9 @@ func (k *kernelBuilder) read(op *operation, index int, rounded bool) loop.Value 
 		return k.convert(k.scalar(operand.scalar), computeType(operand.as))
 	}
 	var v value
-	if producer := k.member(operand.tensor); producer != nil {
+	if operand.gather != nil {
+		v = k.gather(op, operand)
+	} else if producer := k.member(operand.tensor); producer != nil {
 		// A reduction's result is not visible in its own stage, so that it can be converted only where it is read.
 		v = k.evaluate(producer)
 		v.number = k.convert(v.number, computeType(v.stored))

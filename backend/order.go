@@ -49,7 +49,7 @@ func (op *operation) key() string {
 			fmt.Fprintf(&text, " %v:%d:%s:%v", operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as)
 			continue
 		}
-		fmt.Fprintf(&text, " %p:%s:%v", operand.tensor.root, operand.tensor.meta.String(), operand.as)
+		fmt.Fprintf(&text, " %p:%s:%v:%s", operand.tensor.root, operand.tensor.meta.String(), operand.as, operand.gather)
 	}
 	return text.String()
 }

@@ -30,7 +30,8 @@ type scalar struct {
 type operand struct {
 	tensor *tensor
 	scalar *scalar
-	as     loop.Type // pointwise operations convert the element to it first
+	as     loop.Type  // pointwise operations convert the element to it first
+	gather *gathering // of a tensor that is read at computed indices
 }
 
 type kind uint8

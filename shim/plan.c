@@ -1,19 +1,23 @@
 /* Launch plans (contracts section 7): allocate, run kernels and operators, hand out the results. */
 #include "plan.h"
 
+#include <stdatomic.h>
+
 /* ---- kernels ---- */
 
-typedef void (*CpuFunction)(void *const *, const int64_t *, int64_t, int64_t);
+typedef int64_t (*CpuFunction)(void *const *, const int64_t *, int64_t, int64_t);
 
 typedef struct KernelCall {
     CpuFunction function;
     void *const *pointers;
     const int64_t *scalars;
+    atomic_bool failed;
 } KernelCall;
 
 static void run_part(int64_t begin, int64_t end, void *context) {
-    const KernelCall *call = context;
-    call->function(call->pointers, call->scalars, begin, end);
+    KernelCall *call = context;
+    if (call->function(call->pointers, call->scalars, begin, end))
+        atomic_store(&call->failed, true);
 }
 
 /* Below this many elements a second thread costs more than it saves; the same grain as ATen's own loops. */
@@ -21,14 +25,21 @@ static const int64_t elements_per_thread = 32768;
 /* Below this many elements a kernel is over sooner than the GIL is handed on. */
 static const int64_t elements_to_release = 65536;
 
-static void run_parts(const KernelCall *call, int64_t work, int64_t elements) {
+static void run_parts(KernelCall *call, int64_t work, int64_t elements) {
     int64_t parts = elements / elements_per_thread;
     if (parts < 2 || work < 2 || !torch.symbol.parallel_for) {
-        call->function(call->pointers, call->scalars, 0, work);
+        run_part(0, work, call);
         return;
     }
     int64_t grain = work / parts;
-    torch.symbol.parallel_for(0, work, grain > 0 ? grain : 1, run_part, (void *)call);
+    torch.symbol.parallel_for(0, work, grain > 0 ? grain : 1, run_part, call);
+}
+
+static int kernel_status(KernelCall *call) {
+    if (!atomic_load(&call->failed))
+        return 0;
+    PyErr_SetString(PyExc_IndexError, "index out of range in a compiled graph");
+    return -1;
 }
 
 static int count_elements(const KernelStep *step, Slot *slots, int64_t work, int64_t *most) {
@@ -42,7 +53,7 @@ static int count_elements(const KernelStep *step, Slot *slots, int64_t work, int
     return 0;
 }
 
-static int run_cpu(const KernelStep *step, const KernelCall *call, int64_t work, Slot *slots) {
+static int run_cpu(const KernelStep *step, KernelCall *call, int64_t work, Slot *slots) {
     int64_t elements;
     if (work <= 0)
         return 0;
@@ -50,12 +61,12 @@ static int run_cpu(const KernelStep *step, const KernelCall *call, int64_t work,
         return -1;
     if (elements < elements_to_release) {
         run_parts(call, work, elements);
-        return 0;
+        return kernel_status(call);
     }
     Py_BEGIN_ALLOW_THREADS
     run_parts(call, work, elements);
     Py_END_ALLOW_THREADS
-    return 0;
+    return kernel_status(call);
 }
 
 /* Every pointer, then every scalar, then the work: `arguments` points at each. */
@@ -87,7 +98,7 @@ static int run_kernel_in(const LaunchPlan *plan, const KernelStep *step, Slot *s
     const Kernel *kernel = &plan->kernels[step->kernel];
     if (kernel->cuda)
         return run_cuda(step, kernel->cuda, pointers, scalars, work, arguments, slots);
-    KernelCall call = {(CpuFunction)kernel->function, pointers, scalars};
+    KernelCall call = {(CpuFunction)kernel->function, pointers, scalars, false};
     return run_cpu(step, &call, work, slots);
 }
 

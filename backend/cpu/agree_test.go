@@ -10,7 +10,7 @@ import (
 )
 
 // compileAll compiles kernels as one module, because linking each by itself would take most of the test's time.
-func compileAll(t *testing.T, toolchain *Toolchain, target Target, cases []kerneltest.Case) map[string]func([]unsafe.Pointer, []int64, int64, int64) {
+func compileAll(t *testing.T, toolchain *Toolchain, target Target, cases []kerneltest.Case) map[string]func([]unsafe.Pointer, []int64, int64, int64) int64 {
 	t.Helper()
 	objects := map[string][]byte{}
 	for index := range cases {
@@ -41,7 +41,9 @@ func TestAgreesWithInterpreter(t *testing.T) {
 		want := c.Interpret()
 		for _, ends := range [][]int64{{c.Work}, {0, 1, c.Work / 3, c.Work / 3, c.Work}} {
 			got := c.Copy()
-			runPieces(functions[c.Kernel.Name], got, c.Scalars, c.Work, ends)
+			if !runPieces(functions[c.Kernel.Name], got, c.Scalars, c.Work, ends) {
+				t.Errorf("%s: an index is out of range", c.Name)
+			}
 			if difference := c.Compare(got, want, c.Tolerance); difference != "" {
 				t.Errorf("in pieces that end at %v: %s\n%s", ends, difference, c.Kernel)
 			}
@@ -49,17 +51,33 @@ func TestAgreesWithInterpreter(t *testing.T) {
 	}
 }
 
-// runPieces calls a kernel for parts of its outer points, as threads do.
-func runPieces(run func([]unsafe.Pointer, []int64, int64, int64), buffers [][]byte, scalars []int64, work int64, ends []int64) {
+// runPieces calls a kernel for parts of its outer points, as threads do, and reports whether none failed.
+func runPieces(run func([]unsafe.Pointer, []int64, int64, int64) int64, buffers [][]byte, scalars []int64, work int64, ends []int64) bool {
 	pointers := make([]unsafe.Pointer, len(buffers))
 	for index, buffer := range buffers {
 		pointers[index] = unsafe.Pointer(unsafe.SliceData(buffer))
 	}
-	begin := int64(0)
+	begin, failed := int64(0), int64(0)
 	for _, end := range ends {
 		end = max(begin, min(end, work))
-		run(pointers, scalars, begin, end)
+		failed |= run(pointers, scalars, begin, end)
 		begin = end
+	}
+	return failed == 0
+}
+
+func TestIndexOutOfRangeFails(t *testing.T) {
+	target, toolchain := hostTarget(t), NewToolchain(library(t))
+	if err := toolchain.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	c := kerneltest.OutOfRange()
+	run := compileAll(t, toolchain, target, []kerneltest.Case{c})[c.Kernel.Name]
+	if runPieces(run, c.Copy(), c.Scalars, c.Work, []int64{c.Work}) {
+		t.Error("reads past the end of the table")
+	}
+	if !runPieces(run, c.Copy(), c.Scalars, c.Work, []int64{140}) {
+		t.Error("fails before the index that is out of range")
 	}
 }
 

@@ -167,7 +167,7 @@ func (e *emitter) laneStride(access *loop.Access) loop.Int {
 func (e *emitter) load(in *loop.Instruction) operand {
 	stride := e.laneStride(in.Access)
 	lanes := e.current
-	if stride.Is(0) && (len(in.Args) == 0 || e.values[in.Args[0]].lanes <= 1) {
+	if stride.Is(0) && e.uniform(in.Args) {
 		lanes = 1
 	}
 	text := e.read(in, stride, lanes)
@@ -177,10 +177,17 @@ func (e *emitter) load(in *loop.Instruction) operand {
 	return operand{text: text, lanes: lanes}
 }
 
+// uniform reports whether all lanes share the values.
+func (e *emitter) uniform(values []loop.Value) bool {
+	return !contains(values, func(value loop.Value) bool { return e.values[value].lanes > 1 })
+}
+
 // read returns elements as they are in memory.
 func (e *emitter) read(in *loop.Instruction, stride loop.Int, lanes int) string {
 	element, pointer := memoryType(in.Type), e.pointers[in.Access]
 	switch {
+	case len(in.Args) > 0 && e.uniform(in.Args) && (lanes == 1 || stride.Is(1)):
+		return e.rowRead(in, lanes)
 	case len(in.Args) > 0:
 		return e.maskedRead(in, stride, lanes)
 	case lanes == 1 || stride.Is(1):
@@ -202,9 +209,10 @@ func (e *emitter) lanePointer(access *loop.Access, stride loop.Int, lane int) st
 // branches.
 func (e *emitter) maskedRead(in *loop.Instruction, stride loop.Int, lanes int) string {
 	element, typ, text := memoryType(in.Type), wide(memoryType(in.Type), lanes), "poison"
-	mask, zero := e.use(in.Args[0], lanes), e.zero()
+	mask, zero := e.permitted(in, lanes), e.zero()
 	for lane := range lanes {
-		safe := e.assign("select i1 %s, ptr %s, ptr %s", e.lane("i1", mask, lanes, lane), e.lanePointer(in.Access, stride, lane), zero)
+		pointer := e.indirect(in, e.lanePointer(in.Access, stride, lane), lanes, lane)
+		safe := e.assign("select i1 %s, ptr %s, ptr %s", e.lane("i1", mask, lanes, lane), pointer, zero)
 		scalar := e.assign("load %s, ptr %s, align 1", element, safe)
 		if lanes == 1 {
 			return scalar
@@ -214,9 +222,50 @@ func (e *emitter) maskedRead(in *loop.Instruction, stride loop.Int, lanes int) s
 	return text
 }
 
-// zero returns the address of eight zero bytes.
+// rowRead reads neighbouring elements whose condition and indices all lanes share.
+func (e *emitter) rowRead(in *loop.Instruction, lanes int) string {
+	pointer := e.indirect(in, e.pointers[in.Access], 1, 0)
+	safe := e.assign("select i1 %s, ptr %s, ptr %s", e.permitted(in, 1), pointer, e.zero())
+	return e.assign("load %s, ptr %s, align %d", wide(memoryType(in.Type), lanes), safe, in.Type.Bytes())
+}
+
+// permitted returns the lanes of a load with a condition that may read memory. It notes when one of them has an index out of range.
+func (e *emitter) permitted(in *loop.Instruction, lanes int) string {
+	asked, bit := e.use(in.Args[0], lanes), wide("i1", lanes)
+	allowed := asked
+	for number, indirect := range in.Access.Indirect {
+		size := e.splat("i64", e.int(indirect.Size), lanes)
+		inside := e.assign("icmp ult %s %s, %s", wide("i64", lanes), e.use(in.Args[1+number], lanes), size)
+		allowed = e.assign("and %s %s, %s", bit, allowed, inside)
+	}
+	if allowed != asked {
+		e.noteFailure(e.assign("xor %s %s, %s", bit, asked, allowed), lanes)
+	}
+	return allowed
+}
+
+// noteFailure makes the kernel return 1 when one of the lanes is true.
+func (e *emitter) noteFailure(wrong string, lanes int) {
+	e.fails = true
+	if lanes > 1 {
+		wrong = e.call("i1", fmt.Sprintf("llvm.vector.reduce.or.v%di1", lanes), []string{wide("i1", lanes)}, []string{wrong})
+	}
+	before := e.assign("load i64, ptr %%failed")
+	e.line("store i64 %s, ptr %%failed", e.assign("or i64 %s, %s", before, e.assign("zext i1 %s to i64", wrong)))
+}
+
+// indirect moves the address of a lane by what the load's indices add.
+func (e *emitter) indirect(in *loop.Instruction, pointer string, lanes, lane int) string {
+	for number, indirect := range in.Access.Indirect {
+		index := e.lane("i64", e.use(in.Args[1+number], lanes), lanes, lane)
+		pointer = e.advance(memoryType(in.Type), pointer, index, e.int(indirect.Stride))
+	}
+	return pointer
+}
+
+// zero returns the address of zero bytes, as many as lanes may read at once.
 func (e *emitter) zero() string {
-	e.declarations[".zero"] = "@zero = private unnamed_addr constant i64 0"
+	e.declarations[".zero"] = fmt.Sprintf("@zero = private unnamed_addr constant [%d x i8] zeroinitializer, align 8", 8*8*e.target.VectorBytes)
 	return "@zero"
 }
 

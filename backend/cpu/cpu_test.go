@@ -44,13 +44,13 @@ func hostTarget(t testing.TB) Target {
 }
 
 // link makes a callable function of an object file.
-func link(t testing.TB, symbol string, object []byte) func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
+func link(t testing.TB, symbol string, object []byte) func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) int64 {
 	t.Helper()
 	return linkAll(t, map[string][]byte{symbol: object})[symbol]
 }
 
 // linkAll makes callable functions of object files, by symbol.
-func linkAll(t testing.TB, objects map[string][]byte) map[string]func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
+func linkAll(t testing.TB, objects map[string][]byte) map[string]func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) int64 {
 	t.Helper()
 	directory := t.TempDir()
 	shared, arguments := filepath.Join(directory, "kernels.so"), filepath.Join(directory, "arguments")
@@ -73,12 +73,12 @@ func linkAll(t testing.TB, objects map[string][]byte) map[string]func(pointers [
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = purego.Dlclose(handle) })
-	functions := map[string]func(pointers []unsafe.Pointer, scalars []int64, begin, end int64){}
+	functions := map[string]func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) int64{}
 	for symbol := range objects {
-		var entry func(pointers, scalars unsafe.Pointer, begin, end int64)
+		var entry func(pointers, scalars unsafe.Pointer, begin, end int64) int64
 		purego.RegisterLibFunc(&entry, handle, symbol)
-		functions[symbol] = func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) {
-			entry(unsafe.Pointer(unsafe.SliceData(pointers)), unsafe.Pointer(unsafe.SliceData(scalars)), begin, end)
+		functions[symbol] = func(pointers []unsafe.Pointer, scalars []int64, begin, end int64) int64 {
+			return entry(unsafe.Pointer(unsafe.SliceData(pointers)), unsafe.Pointer(unsafe.SliceData(scalars)), begin, end)
 		}
 	}
 	return functions

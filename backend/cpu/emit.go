@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "4"
+const Version = "5"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -28,10 +28,15 @@ func Emit(kernel *loop.Kernel, target Target) string {
 	if e.scratch {
 		e.lines = slices.Insert(e.lines, 0, "  %scratch = alloca i64")
 	}
+	result := "0"
+	if e.fails {
+		e.lines = slices.Insert(e.lines, 0, "  %failed = alloca i64", "  store i64 0, ptr %failed")
+		result = e.assign("load i64, ptr %%failed")
+	}
 	signature := fmt.Sprintf("@%s(ptr %%pointers, ptr %%scalars, i64 %%begin, i64 %%end)", kernel.Name)
 	attributes := fmt.Sprintf(`nounwind "target-cpu"=%q "min-legal-vector-width"="%d" "prefer-vector-width"="%d"`,
 		target.Name, 8*target.VectorBytes, 8*target.VectorBytes)
-	return e.module(signature, attributes)
+	return e.module(signature, result, attributes)
 }
 
 // emitter holds what is known at the place where code is being emitted.
@@ -48,6 +53,7 @@ type emitter struct {
 	pointers map[*loop.Access]string // address of the first lane, by the dimensions entered so far
 	values   []operand
 	scratch  bool          // some store may be diverted to the stack
+	fails    bool          // some index may be out of range
 	stage    *loop.Stage   // whose inner loops are open
 	sums     []accumulator // of its reductions
 }

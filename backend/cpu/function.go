@@ -88,15 +88,15 @@ func (f *function) loop(from, to, step string, values []carried, body func(index
 	return current
 }
 
-// module returns the text of a module that holds the function and what it calls.
-func (f *function) module(signature, attributes string) string {
+// module returns the text of a module that holds the function, which returns result, and what it calls.
+func (f *function) module(signature, result, attributes string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "define void %s #0 {\nentry:\n", signature)
+	fmt.Fprintf(&text, "define i64 %s #0 {\nentry:\n", signature)
 	for _, line := range f.lines {
 		text.WriteString(line)
 		text.WriteByte('\n')
 	}
-	text.WriteString("  ret void\n}\n")
+	fmt.Fprintf(&text, "  ret i64 %s\n}\n", result)
 	names := make([]string, 0, len(f.declarations))
 	for name := range f.declarations {
 		names = append(names, name)

@@ -152,7 +152,7 @@ func pointwiseShapes() []*loop.Kernel {
 		scaledSum("odd_rows", []int64{5, 6, 7}, []int64{42, 7, 1}, 1),
 		scaledSum("padded_rows", []int64{6, 10, 8}, []int64{200, 16, 1}, 0),
 		scaledSum("even_rows", []int64{9, 6}, []int64{8, 1}, 2),
-		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), channelsLast("channels_last"),
+		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), channelsLast("channels_last"),
 		inPlace("in_place"), mixedTypes("mixed_types"), stages("two_stages"), uniform("scalar_arguments"),
 	}
 }
@@ -219,6 +219,20 @@ func masked(name string) *loop.Kernel {
 	two, zero := b.Constant(loop.I64, loop.IntBits(2)), b.Constant(loop.I64, loop.IntBits(0))
 	even := b.Do(loop.OpEqual, loop.Bool, b.Do(loop.OpRemainder, loop.I64, at, two), zero)
 	b.Append(loop.Instruction{Op: loop.OpStore, Type: loop.F32, Args: []loop.Value{x, even}, Access: access(2)})
+	return b.Kernel
+}
+
+// gathered reads rows of a table at indices from 0 to 2, but not in every other column.
+func gathered(name string) *loop.Kernel {
+	b := loop.NewBuilder(name, loop.Statics(6, 16)...)
+	float32Buffers(b, 4, "table", "out")
+	index := b.Buffer("index", loop.U8, loop.Read)
+	b.Stage()
+	column := b.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64, Index: 1})
+	even := b.Do(loop.OpEqual, loop.Bool, b.Do(loop.OpAnd, loop.I64, column, b.Constant(loop.I64, 1)), b.Constant(loop.I64, 0))
+	row := b.Do(loop.OpRemainder, loop.I64, b.Cast(loop.I64, b.Load(index, loop.Int{}, loop.Statics(1, 0)...)), b.Constant(loop.I64, 3))
+	indirect := []loop.Indirect{{Stride: loop.Static(16), Size: loop.Static(3)}}
+	b.Store(b.Gather(0, loop.Int{}, loop.Statics(0, 1), even, []loop.Value{row}, indirect), 1, loop.Int{}, loop.Statics(16, 1)...)
 	return b.Kernel
 }
 

@@ -100,6 +100,9 @@ func (t *trial) elements(buffer int) int64 {
 			for d, stride := range in.Access.Strides {
 				last += max(t.number(stride), 0) * (t.number(sizes[d]) - 1)
 			}
+			for _, indirect := range in.Access.Indirect {
+				last += t.number(indirect.Stride) * (t.number(indirect.Size) - 1)
+			}
 			most = max(most, last+1)
 		}
 	}
@@ -185,6 +188,7 @@ func build(t *testing.T, compiler, program string, trials []*trial) {
 func hostText(source string) string {
 	return strings.NewReplacer(
 		`extern "C" __global__`, "__global__",
+		`extern "C" __device__ void __assertfail(const char *, const char *, unsigned, const char *, size_t);`, "",
 		`asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits))`, "result = ptx_cvt_f32_f16(value.bits)",
 		`asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value))`, "result.bits = ptx_cvt_rn_f16_f32(value)",
 		`asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value))`, "result.bits = ptx_cvt_rn_bf16_f32(value)",

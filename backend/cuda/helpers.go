@@ -70,6 +70,13 @@ __device__ __forceinline__ i64 divide(i64 dividend, i64 divisor)
     return dividend / divisor;
 }
 `},
+		// As the assertions of at::native's own kernels: the device's context is lost, and the next call that waits for it raises the error.
+		{"index_out_of_range", []string{"types"}, `extern "C" __device__ void __assertfail(const char *, const char *, unsigned, const char *, size_t);
+__device__ __noinline__ void index_out_of_range()
+{
+    __assertfail("index out of range", "fusee", 0, "kernel", 1);
+}
+`},
 		{"bitcast", nil, `template <typename To, typename From> __device__ __forceinline__ To bitcast(From from)
 {
     To to;

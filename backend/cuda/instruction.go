@@ -61,6 +61,9 @@ func (e *emitter) offset(in *instruction) string {
 	if !in.offset.is(0) {
 		terms = append(terms, in.offset.C())
 	}
+	for number, dimension := range in.indirect {
+		terms = append(terms, fmt.Sprintf("%s * %s", e.value(in.Args[1+number]), dimension.stride.C()))
+	}
 	if len(terms) == 0 {
 		return "0"
 	}
@@ -118,6 +121,10 @@ func (e *emitter) typeOf(value loop.Value) loop.Type { return e.nest.kernel.Inst
 
 func (e *emitter) load(in *instruction, arguments []string) {
 	expression := fromMemory(in.Type, e.element(in, ""))
+	for number, dimension := range in.indirect {
+		e.line("if (%s && (u64)%s >= %s)", arguments[0], arguments[1+number], dimension.size.C())
+		e.line("    %s;", e.call("index_out_of_range"))
+	}
 	if masked(in) {
 		expression = fmt.Sprintf("%s ? %s : %s", arguments[0], expression, e.literal(in.Type, 0))
 	}

@@ -30,8 +30,12 @@ type instruction struct {
 	value     loop.Value
 	offset    extent
 	strides   []extent // outer, then inner; nil without access
-	dimension int      // OpIndex: position among the merged dimensions
+	indirect  []indirect
+	dimension int // OpIndex: position among the merged dimensions
 }
+
+// indirect is a dimension of a buffer that a load reads at a computed index.
+type indirect struct{ stride, size extent }
 
 // newNest merges the dimensions of kernel, which must have been verified.
 func newNest(kernel *loop.Kernel) *nest {
@@ -55,6 +59,9 @@ func newStage(source *loop.Stage) stage {
 		added := instruction{Instruction: in, value: source.First + loop.Value(i), dimension: in.Index}
 		if in.Access != nil {
 			added.offset, added.strides = extentOf(in.Access.Offset), extentsOf(in.Access.Strides)
+			for _, dimension := range in.Access.Indirect {
+				added.indirect = append(added.indirect, indirect{extentOf(dimension.Stride), extentOf(dimension.Size)})
+			}
 		}
 		s.body = append(s.body, added)
 	}

@@ -99,7 +99,7 @@ func (s *strip) vectorized(in *instruction) bool {
 
 // masked reports whether a load or store has a condition.
 func masked(in *instruction) bool {
-	return in.Op == loop.OpLoad && len(in.Args) == 1 || in.Op == loop.OpStore && len(in.Args) == 2
+	return in.Op == loop.OpLoad && len(in.Args) > 0 || in.Op == loop.OpStore && len(in.Args) == 2
 }
 
 // constant reports whether the access is the same at all points of the strip's dimensions.

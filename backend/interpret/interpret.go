@@ -19,8 +19,8 @@ type Options struct {
 	Exact bool
 }
 
-// Run executes outer points begin…end of a verified kernel, numbered row-major.
-func Run(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int64, options Options) {
+// Run executes outer points begin…end of a verified kernel, numbered row-major. It reports whether all indices that were computed lay in range.
+func Run(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int64, options Options) bool {
 	m := &machine{kernel: kernel, buffers: buffers, scalars: scalars, exact: options.Exact, values: make([]loop.Bits, kernel.Values())}
 	m.index = make([]int64, len(kernel.Outer))
 	for point := begin; point < end; point++ {
@@ -29,6 +29,7 @@ func Run(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int6
 			m.stage(&kernel.Stages[stage])
 		}
 	}
+	return !m.failed
 }
 
 // machine is the state at one point.
@@ -39,6 +40,7 @@ type machine struct {
 	exact   bool
 	index   []int64
 	values  []loop.Bits
+	failed  bool                        // an index was out of range
 	inner   int64                       // row-major number of the inner point
 	sums    map[loop.Value]*accumulator // of the open stage
 }
@@ -132,10 +134,19 @@ func (m *machine) instruction(value loop.Value, in *loop.Instruction) {
 }
 
 func (m *machine) load(in *loop.Instruction) loop.Bits {
-	if len(in.Args) == 1 && !m.values[in.Args[0]].Bool() {
+	if len(in.Args) > 0 && !m.values[in.Args[0]].Bool() {
 		return 0
 	}
-	return m.buffers[in.Access.Buffer].Load(m.address(in.Access))
+	address := m.address(in.Access)
+	for number, indirect := range in.Access.Indirect {
+		index := m.values[in.Args[1+number]].Int()
+		if index < 0 || index >= m.int(indirect.Size) {
+			m.failed = true
+			return 0
+		}
+		address += index * m.int(indirect.Stride)
+	}
+	return m.buffers[in.Access.Buffer].Load(address)
 }
 
 func (m *machine) compute(in *loop.Instruction) loop.Bits {

@@ -42,6 +42,13 @@ func (b *Builder) Load(buffer int, offset Int, strides ...Int) Value {
 	return b.Append(Instruction{Op: OpLoad, Type: b.Kernel.Buffers[buffer].Type, Access: access})
 }
 
+// Gather reads an element at computed indices, one I64 for each of indirect, where the Bool condition holds; elsewhere it gives 0.
+func (b *Builder) Gather(buffer int, offset Int, strides []Int, condition Value, indices []Value, indirect []Indirect) Value {
+	access := &Access{Buffer: buffer, Offset: offset, Strides: strides, Indirect: indirect}
+	args := append([]Value{condition}, indices...)
+	return b.Append(Instruction{Op: OpLoad, Type: b.Kernel.Buffers[buffer].Type, Args: args, Access: access})
+}
+
 // Store writes an element.
 func (b *Builder) Store(value Value, buffer int, offset Int, strides ...Int) {
 	access := &Access{Buffer: buffer, Offset: offset, Strides: strides}

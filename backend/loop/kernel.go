@@ -23,11 +23,18 @@ type Buffer struct {
 }
 
 // Access is a strided place in a buffer: element Offset + sum of index*Strides over the outer indices and then the stage's
-// inner indices. Offset and strides count elements; a stride of 0 broadcasts.
+// inner indices. Offset and strides count elements; a stride of 0 broadcasts. Indirect adds what values decide.
 type Access struct {
-	Buffer  int
-	Offset  Int
-	Strides []Int
+	Buffer   int
+	Offset   Int
+	Strides  []Int
+	Indirect []Indirect // of a load, as many as it has index arguments
+}
+
+// Indirect is a dimension of a buffer along which a load reads at an index that was computed: it adds index*Stride elements. The index lies in
+// 0…Size-1; a load of another one fails the whole launch.
+type Indirect struct {
+	Stride, Size Int
 }
 
 // Value numbers the result of an instruction, counted through all stages of the kernel. Stores take a number too.

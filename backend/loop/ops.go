@@ -11,7 +11,7 @@ const (
 	OpConstant // Bits
 	OpArgument // scalar argument number Index: an I64, or the F64 with these bits
 	OpIndex    // I64: position along dimension Index (outer dimensions first, then the stage's inner ones)
-	OpLoad     // Access; with one Bool argument: reads nothing and gives 0 where that is false
+	OpLoad     // Access; argument 0, if given, a Bool: reads nothing and gives 0 where that is false. Then an I64 index for each of Indirect
 	OpStore    // Access, argument 0 is the value, argument 1, if given, a Bool: stores only where that is true
 
 	// Conversions.

@@ -93,6 +93,9 @@ func formatAccess(access *Access, outer int) string {
 			terms = append(terms, stride.String()+"*"+indexName(dimension, outer))
 		}
 	}
+	for number, indirect := range access.Indirect {
+		terms = append(terms, fmt.Sprintf("%s*index%d<%s", indirect.Stride, number, indirect.Size))
+	}
 	if len(terms) == 0 {
 		terms = []string{"0"}
 	}

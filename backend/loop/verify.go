@@ -172,7 +172,7 @@ func require(condition bool, format string, args ...any) error {
 
 func (v *verifier) rank() int { return len(v.kernel.Outer) + len(v.stage.Inner) }
 
-// access checks a load's or store's place; mask holds the type of the optional condition.
+// access checks a load's or store's place; mask holds the types of the optional condition and of indices.
 func (v *verifier) access(in *Instruction, mask []Type, forbidden Mode) error {
 	access := in.Access
 	if access == nil || access.Buffer < 0 || access.Buffer >= len(v.kernel.Buffers) {
@@ -185,10 +185,33 @@ func (v *verifier) access(in *Instruction, mask []Type, forbidden Mode) error {
 	if len(access.Strides) != v.rank() {
 		return errors.Newf("%d strides in %d dimensions", len(access.Strides), v.rank())
 	}
-	if len(mask) > 1 || len(mask) == 1 && mask[0] != Bool {
-		return errors.Newf("condition of type %v", mask)
+	if err := condition(access, mask); err != nil {
+		return err
 	}
-	return v.ints(append([]Int{access.Offset}, access.Strides...))
+	if len(access.Indirect) > 0 && in.Op != OpLoad {
+		return errors.New("stores at a computed index")
+	}
+	numbers := append([]Int{access.Offset}, access.Strides...)
+	for _, indirect := range access.Indirect {
+		numbers = append(numbers, indirect.Stride, indirect.Size)
+	}
+	return v.ints(numbers)
+}
+
+// condition checks the types of the arguments that say whether and where to access memory.
+func condition(access *Access, types []Type) error {
+	switch indices := len(access.Indirect); {
+	case indices == 0 && len(types) == 0:
+	case len(types) != 1+indices || types[0] != Bool:
+		return errors.Newf("condition and %d indices of types %v", indices, types)
+	default:
+		for _, typ := range types[1:] {
+			if typ != I64 {
+				return errors.Newf("index of type %s", typ)
+			}
+		}
+	}
+	return nil
 }
 
 func (v *verifier) reduce(in *Instruction, argument Type) error {

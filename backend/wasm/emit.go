@@ -218,7 +218,7 @@ func (e *emitter) address(access *loop.Access) {
 	e.i64Const(int64(e.kernel.Buffers[access.Buffer].Type.Bytes()))
 	e.op(opI64Mul, opI32WrapI64)
 	e.get(access.Buffer)
-	e.op(0x6a) // i32.add
+	e.op(opI32Add)
 }
 
 // memoryAccess returns the opcodes that load and store an element, which sign- or zero-extend narrow integers as their values are.
@@ -245,7 +245,9 @@ func memoryAccess(typ loop.Type) (load, store byte) {
 func (e *emitter) load(in *loop.Instruction) {
 	load, _ := memoryAccess(in.Type)
 	read := func() {
+		e.checkIndices(in)
 		e.address(in.Access)
+		e.indices(in)
 		e.op(load, 0, 0)
 		e.fromMemory(in.Type)
 	}
@@ -259,6 +261,25 @@ func (e *emitter) load(in *loop.Instruction) {
 	e.op(0x05) // else
 	e.constant(in.Type, 0)
 	e.op(opEnd)
+}
+
+// checkIndices traps where a computed index is out of range.
+func (e *emitter) checkIndices(in *loop.Instruction) {
+	for number, indirect := range in.Access.Indirect {
+		e.get(e.values[in.Args[1+number]])
+		e.int(indirect.Size)
+		e.op(opI64GeU, opIf, emptyBlock, opUnreachable, opEnd)
+	}
+}
+
+// indices moves the byte address on the stack by what computed indices add.
+func (e *emitter) indices(in *loop.Instruction) {
+	for number, indirect := range in.Access.Indirect {
+		e.get(e.values[in.Args[1+number]])
+		e.int(indirect.Stride)
+		e.i64Const(int64(in.Type.Bytes()))
+		e.op(opI64Mul, opI64Mul, opI32WrapI64, opI32Add)
+	}
 }
 
 // fromMemory turns an element on the stack into a value.

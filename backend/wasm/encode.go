@@ -17,6 +17,7 @@ const (
 
 // Opcodes, named as in the specification (webassembly.github.io/spec, binary format of instructions).
 const (
+	opUnreachable   = 0x00
 	opBlock         = 0x02
 	opLoop          = 0x03
 	opEnd           = 0x0b
@@ -33,9 +34,11 @@ const (
 	opF64Const      = 0x44
 	opI32Eqz        = 0x45
 	opI32Ne         = 0x47
+	opI32Add        = 0x6a
 	opI32And        = 0x71
 	opI32Or         = 0x72
 	opI64GeS        = 0x59
+	opI64GeU        = 0x5a
 	opI64Add        = 0x7c
 	opI64Mul        = 0x7e
 	opI64DivS       = 0x7f

@@ -126,7 +126,7 @@ func (r *Runtime) Load(ctx context.Context, module []byte) (*Kernel, error) {
 	return &Kernel{instance, instance.ExportedFunction(functionName)}, nil
 }
 
-// Run executes outer points begin…end with the addresses of the buffers' first elements.
+// Run executes outer points begin…end with the addresses of the buffers' first elements. An index out of range is an error.
 func (k *Kernel) Run(ctx context.Context, pointers []uint32, scalars []int64, begin, end int64) error {
 	var arguments []uint64
 	for _, pointer := range pointers {

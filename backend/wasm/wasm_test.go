@@ -10,6 +10,16 @@ import (
 // runCase runs a case's kernel as WebAssembly and returns its buffers.
 func runCase(t *testing.T, runtime *Runtime, c *kerneltest.Case) [][]byte {
 	t.Helper()
+	buffers, err := tryCase(t, runtime, c)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", c.Name, err, c.Kernel)
+	}
+	return buffers
+}
+
+// tryCase is runCase for a kernel that may fail.
+func tryCase(t *testing.T, runtime *Runtime, c *kerneltest.Case) ([][]byte, error) {
+	t.Helper()
 	ctx := context.Background()
 	kernel, err := runtime.Load(ctx, Emit(c.Kernel))
 	if err != nil {
@@ -24,12 +34,28 @@ func runCase(t *testing.T, runtime *Runtime, c *kerneltest.Case) [][]byte {
 		}
 	}
 	if err := kernel.Run(ctx, pointers, c.Scalars, 0, c.Work); err != nil {
-		t.Fatalf("%s: %v\n%s", c.Name, err, c.Kernel)
+		return nil, err
 	}
 	for index, buffer := range buffers {
 		buffers[index], _ = runtime.Read(pointers[index], uint32(len(buffer)))
 	}
-	return buffers
+	return buffers, nil
+}
+
+func TestIndexOutOfRangeFails(t *testing.T) {
+	ctx := context.Background()
+	runtime, err := NewRuntime(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = runtime.Close(ctx) }()
+	c := kerneltest.OutOfRange()
+	if _, err := tryCase(t, runtime, &c); err == nil {
+		t.Error("reads past the end of the table")
+	}
+	if c.Succeeds() {
+		t.Error("the interpreter reads past the end of the table")
+	}
 }
 
 func TestAgreesWithInterpreterBitForBit(t *testing.T) {

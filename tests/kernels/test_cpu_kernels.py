@@ -353,6 +353,96 @@ def test_reductions(planner: Planner, shape: tuple[int, ...], dtype: torch.dtype
         run(planner, functions, [x], cancels=True)
 
 
+def losses(shape: tuple[int, ...]) -> dict[str, Callable[..., torch.Tensor]]:
+    """Classification losses over scores of a shape, with every reduction and weights."""
+
+    def cross_entropy(reduction: str, weighted: bool) -> Callable[..., torch.Tensor]:
+        return lambda x, target, weight: F.cross_entropy(x, target, weight if weighted else None, reduction=reduction)
+
+    def likelihood(reduction: str, ignored: int) -> Callable[..., torch.Tensor]:
+        return lambda x, target, weight: F.nll_loss(
+            F.log_softmax(x * 2, 1 if len(shape) > 1 else 0), target, weight, ignore_index=ignored, reduction=reduction
+        )
+
+    result = {}
+    for reduction in ("none", "mean", "sum"):
+        result[f"weighted {reduction}"] = cross_entropy(reduction, True)
+        result[f"likelihood {reduction}"] = likelihood(reduction, 2)
+        result[reduction] = cross_entropy(reduction, False)
+    return result
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape", [(7, 13), (5,), (2, 6, 3), (2, 3, 5, 4), (300, 100)], ids=str)
+def test_losses(planner: Planner, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(5)
+    x = (torch.randn(shape, generator=generator, dtype=torch.float64) * 3).to(dtype)
+    count = shape[min(1, len(shape) - 1)]
+    places = shape[:1] + shape[2:] if len(shape) > 1 else ()
+    target = torch.randint(0, count, places, generator=generator)
+    if len(shape) > 1:
+        target.view(-1)[1] = -100 if count != 13 else 2
+    weight = torch.rand(count, generator=generator, dtype=torch.float64).to(dtype)
+    if count != 13:
+        target[target == 2] = 1  # 2 is ignored by some, and -100 by others, but not both by all
+    functions = losses(shape)
+    if bool((target == -100).any()):
+        functions = {name: f for name, f in functions.items() if not name.startswith("likelihood")}
+    run(planner, functions, [x, target, weight], cancels=True)
+
+
+def test_loss_leaves_no_library_call_and_no_wide_copy(planner: Planner) -> None:
+    x, target = torch.randn(64, 50).bfloat16(), torch.randint(0, 50, (64,))
+    compiled = planner.compile(lambda x, target: F.cross_entropy(x.float() * 0.5, target), x, target)
+    assert not compiled.library_calls and len(compiled.kernels) == 2
+    assert not any("[64, 50]" in step for step in compiled.steps if "alloc" in step)
+    (got,), want = compiled(x, target), F.cross_entropy(x.double() * 0.5, target)
+    assert torch.allclose(got.double(), want, rtol=1e-6)
+
+
+def test_every_target_ignored(planner: Planner) -> None:
+    x, target = torch.randn(4, 5), torch.full((4,), -100)
+    compiled = planner.compile(lambda x, target: F.cross_entropy(x, target), x, target)
+    assert compiled(x, target)[0].isnan()
+
+
+INDEXING: dict[str, Callable[..., torch.Tensor]] = {
+    "embedding": lambda x, i, j: F.embedding(i, x[:, :, 0]) * 2,
+    "select": lambda x, i, j: torch.index_select(x, 1, i[0]).exp(),
+    "select_last": lambda x, i, j: torch.index_select(x.transpose(0, 2), 2, i[1]),
+    "gather": lambda x, i, j: torch.gather(x[:, :, 1], 1, i) + 1,
+    "gather_first": lambda x, i, j: torch.gather(x[:, :, 1].t(), 1, i[:, :2]),
+    "index": lambda x, i, j: x[i].relu(),
+    "index_two": lambda x, i, j: x[:, i, j],
+    "index_middle": lambda x, i, j: x[:, -1 - j] * 3,
+    "of_formula": lambda x, i, j: (x * 2 + x[:1])[i],
+    "of_sum": lambda x, i, j: x.sum(2)[i],
+}
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.bool], ids=str)
+def test_indexing(planner: Planner, dtype: torch.dtype) -> None:
+    x = (torch.randn(5, 7, 3, dtype=torch.float64) * 3).to(dtype)
+    inputs = [x, torch.randint(0, 5, (4, 5)), torch.randint(0, 3, (5,))]
+    run(planner, INDEXING, inputs, cancels=True)
+    for name in ("embedding", "index_two", "gather") if dtype.is_floating_point else ("index_two",):
+        compiled = planner.compile(INDEXING[name], *inputs)
+        assert not compiled.library_calls and len(compiled.kernels) == 1, name
+
+
+def test_index_out_of_range(planner: Planner) -> None:
+    table, index = torch.randn(5, 33), torch.tensor([0, 4, 1])
+    compiled = planner.compile(lambda table, index: F.embedding(index, table) + 1, table, index)
+    assert torch.equal(compiled(table, index)[0], table[index] + 1)
+    for wrong in (5, -1, 1 << 62):
+        with pytest.raises(IndexError):
+            compiled(table, torch.tensor([0, wrong, 1]))
+    wrapping = planner.compile(lambda table, index: table[index] + 1, table, index)
+    assert torch.equal(wrapping(table, torch.tensor([-5, -1, 0]))[0], table[[0, 4, 0]] + 1)
+    with pytest.raises(IndexError):
+        wrapping(table, torch.tensor([-6, -1, 0]))
+
+
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     return F.layer_norm(x, (33,), weight, bias)
 

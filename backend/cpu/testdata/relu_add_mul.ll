@@ -1,4 +1,4 @@
-define void @relu_add_mul(ptr %pointers, ptr %scalars, i64 %begin, i64 %end) #0 {
+define i64 @relu_add_mul(ptr %pointers, ptr %scalars, i64 %begin, i64 %end) #0 {
 entry:
   %v1 = getelementptr ptr, ptr %pointers, i64 0
   %v2 = load ptr, ptr %v1
@@ -47,6 +47,6 @@ loop21.body:
   %v22.next = add i64 %v22, 1
   br label %loop21.head
 loop21.exit:
-  ret void
+  ret i64 0
 }
 attributes #0 = { nounwind "target-cpu"="x86-64-v3" "min-legal-vector-width"="256" "prefer-vector-width"="256" }

@@ -1,4 +1,4 @@
-define void @kernel(ptr %pointers, ptr %scalars, i64 %begin, i64 %end) #0 {
+define i64 @kernel(ptr %pointers, ptr %scalars, i64 %begin, i64 %end) #0 {
 entry:
   %v1 = getelementptr ptr, ptr %pointers, i64 0
   %v2 = load ptr, ptr %v1
@@ -276,7 +276,7 @@ loop191.exit:
   %v6.next = add i64 %v6, 1
   br label %loop5.head
 loop5.exit:
-  ret void
+  ret i64 0
 }
 declare double @llvm.fma.f64(double, double, double)
 declare <16 x double> @llvm.fma.v16f64(<16 x double>, <16 x double>, <16 x double>)

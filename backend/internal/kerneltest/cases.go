@@ -19,6 +19,7 @@ type Case struct {
 	Work    int64
 	// Tolerance is the number of units in the last place of each output by which implementations of the kernel's functions may differ.
 	Tolerance float64
+	failed    bool
 }
 
 // specials are values at which semantics differ.

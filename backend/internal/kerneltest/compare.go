@@ -15,8 +15,14 @@ func (c *Case) Interpret() [][]byte {
 	for index := range buffers {
 		memory[index] = &interpret.Bytes{Type: c.Kernel.Buffers[index].Type, Data: buffers[index]}
 	}
-	interpret.Run(c.Kernel, memory, c.Scalars, 0, c.Work, interpret.Options{})
+	c.failed = !interpret.Run(c.Kernel, memory, c.Scalars, 0, c.Work, interpret.Options{})
 	return buffers
+}
+
+// Succeeds runs the case and reports whether all of its indices lie in range.
+func (c *Case) Succeeds() bool {
+	c.Interpret()
+	return !c.failed
 }
 
 // Copy returns copies of the buffers.

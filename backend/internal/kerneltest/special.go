@@ -1,15 +1,17 @@
 package kerneltest
 
 import (
+	"fmt"
 	"math/rand/v2"
 
+	"fusee/backend/interpret"
 	"fusee/backend/loop"
 )
 
 // Special returns kernels for what the other cases leave out: selects, bit casts, positions, scalar arguments, conditions on loads and stores, and several
 // stages.
 func Special() []Case {
-	return []Case{selection(), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars()}
+	return []Case{selection(), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false)}
 }
 
 func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -84,6 +86,44 @@ func softmax(rows, columns int64) Case {
 	data := Fill(loop.F32, int(rows*columns), fixed())
 	calm(loop.F32, data)
 	return Case{Name: "softmax", Kernel: b.Kernel, Buffers: [][]byte{data, make([]byte, 4*rows*columns)}, Work: rows, Tolerance: 2}
+}
+
+// gather reads rows of a table where a condition holds: at one index for each row, or for each element.
+func gather(byRow bool) Case {
+	const rows, columns, entries = 7, 21, 5
+	b := loop.NewBuilder("kernel", loop.Statics(rows, columns)...)
+	dense := loop.Statics(columns, 1)
+	at := dense
+	if byRow {
+		at = loop.Statics(1, 0)
+	}
+	table, index := b.Buffer("table", loop.F32, loop.Read), b.Buffer("index", loop.I64, loop.Read)
+	asked, out := b.Buffer("asked", loop.Bool, loop.Read), b.Buffer("out", loop.F32, loop.Write)
+	b.Stage()
+	indirect := []loop.Indirect{{Stride: loop.Static(columns), Size: loop.Static(entries)}}
+	place := b.Load(index, loop.Static(0), at...)
+	value := b.Gather(table, loop.Static(0), loop.Statics(0, 1), b.Load(asked, loop.Static(0), at...), []loop.Value{place}, indirect)
+	b.Store(value, out, loop.Static(0), dense...)
+	random := fixed()
+	buffers := [][]byte{Fill(loop.F32, entries*columns, random), make([]byte, 8*rows*columns), Fill(loop.Bool, rows*columns, random), make([]byte, 4*rows*columns)}
+	indices := &interpret.Bytes{Type: loop.I64, Data: buffers[1]}
+	for element := range int64(rows * columns) {
+		indices.Store(element, loop.IntBits(random.Int64N(entries)))
+		if buffers[2][element] == 0 {
+			indices.Store(element, loop.IntBits(-100)) // never read
+		}
+	}
+	return Case{Name: fmt.Sprintf("gather by row %v", byRow), Kernel: b.Kernel, Buffers: buffers, Work: rows * columns}
+}
+
+// OutOfRange returns a case that fails: one of its indices is one too large.
+func OutOfRange() Case {
+	c := gather(false)
+	c.Name = "index out of range"
+	indices := &interpret.Bytes{Type: loop.I64, Data: c.Buffers[1]}
+	indices.Store(140, loop.IntBits(5))
+	c.Buffers[2][140] = 1
+	return c
 }
 
 // scalars multiplies by numbers passed at launch.
