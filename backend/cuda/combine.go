@@ -19,6 +19,9 @@ func (e *emitter) partials(in *instruction) []partial {
 	if in.Reduction.Positional() {
 		return []partial{{fmt.Sprintf("best%d", in.value), e.typeOf(in.Args[0])}, {name, loop.I64}}
 	}
+	if in.Reduction == onlineMaximum {
+		return []partial{{name, in.Type}, {fmt.Sprintf("v%d", in.partner), in.Type}}
+	}
 	return []partial{{name, in.Type}}
 }
 
@@ -81,6 +84,11 @@ func shuffled(p partial) string {
 func (e *emitter) merge(in *instruction, others []string) {
 	if in.Reduction.Positional() {
 		e.line("%s;", e.take(in, others[0], others[1]))
+		return
+	}
+	if in.Reduction == onlineMaximum {
+		own := e.partials(in)
+		e.line("%s;", e.call("join_exponentials", identity(loop.Maximum, in.Type), own[0].name, own[1].name, others[0], others[1]))
 		return
 	}
 	other := fmt.Sprintf("other%d", in.value)

@@ -306,7 +306,7 @@ func rowShapes() []*loop.Kernel {
 		softmax("softmax_block", static(3), static(2560), loop.BF16, 2560),
 		softmax("softmax_long", static(2), static(33000), loop.F16, 33000),
 		softmax("softmax_streamed", static(1), static(70000), loop.F16, 70000),
-		dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
+		normaliser("normaliser", 4, 5000), normaliser("normaliser_short", 33, 50), dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
 		columnSum("column_sum", 6, 100), columnSum("column_sum_short", 300, 7), columnSum("column_sum_long", 1500, 40),
 		innerDimensions("inner_dimensions"), totalSum("total_sum", 10001), totalSum("total_sum_even", 4096),
 		softmaxInPlace("softmax_in_place"), unitRows("unit_rows"), positions("positions"),
@@ -333,6 +333,24 @@ func softmaxStages(b *loop.Builder, in, out int, columns loop.Int, t loop.Type, 
 	sum := b.Reduce(loop.Sum, loop.F32, exponential(greatest))
 	b.Stage(columns)
 	b.Store(b.Cast(t, b.Do(loop.OpDivide, loop.F32, exponential(greatest), sum)), out, loop.Int{}, rowStride, one)
+}
+
+// normaliser stores the greatest element of each row and the sum of the exponentials of all less that.
+func normaliser(name string, rows, columns int64) *loop.Kernel {
+	b := loop.NewBuilder(name, loop.Static(rows))
+	float32Buffers(b, 4, "x", "out")
+	inner, one := loop.Static(columns), loop.Static(1)
+	load := func() loop.Value {
+		return b.Do(loop.OpMultiply, loop.F32, b.Load(0, loop.Int{}, inner, one), b.Constant(loop.F32, loop.FloatBits(0.5)))
+	}
+	b.Stage(inner)
+	greatest := b.Reduce(loop.Maximum, loop.F32, load())
+	b.Stage(inner)
+	sum := b.Reduce(loop.Sum, loop.F32, b.Do(loop.OpExp, loop.F32, b.Do(loop.OpSubtract, loop.F32, load(), greatest)))
+	b.Stage()
+	b.Store(greatest, 1, loop.Int{}, loop.Static(2))
+	b.Store(sum, 1, loop.Static(1), loop.Static(2))
+	return b.Kernel
 }
 
 func dynamicSoftmax(name string) *loop.Kernel {

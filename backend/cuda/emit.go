@@ -57,6 +57,7 @@ func Emit(kernel *loop.Kernel, options Options) (Source, error) {
 	if bytes := e.sharedBytes(); bytes > maximumShared {
 		return Source{}, errors.Newf("kernel %s needs %d bytes of shared memory of %d", kernel.Name, bytes, maximumShared)
 	}
+	e.fuseOnline()
 	text := e.kernel()
 	return Source{
 		Symbol: e.symbol(), Text: declarations(e.helpers) + text,
@@ -76,6 +77,7 @@ type emitter struct {
 	depth    int
 	places   map[int]string            // expressions of the positions along dimensions, where they are declared
 	names    map[loop.Value]string     // expressions of values that are not variables of their own
+	lanes    int                       // of the strip being printed
 	slow     bool                      // printing the path for pointers that are not aligned
 	resident map[loop.Value]loop.Value // loads kept in registers between stages, to the load that fills them
 }

@@ -150,6 +150,11 @@ func realSample(random *rand.Rand, kernel string, element int) float64 {
 		return 1 + random.Float64()/64
 	case kernel == "positions" && element == 1500:
 		return math.NaN()
+	case kernel == "normaliser_short" && element < 200: // rows with a NaN, infinities, and nothing but minus infinity
+		row := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Inf(-1)}[element/50]
+		if element%50 == 7 || element >= 150 {
+			return row
+		}
 	}
 	return random.NormFloat64() * 3
 }

@@ -88,6 +88,46 @@ __device__ __noinline__ void index_out_of_range()
 		{"maximum", nil, `__device__ __forceinline__ float maximum(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
 __device__ __forceinline__ double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 `},
+		// As maximum, but what NaN it gives is its own choice. One instruction on the architectures that have it.
+		{"greatest", []string{"maximum"}, `__device__ __forceinline__ float greatest(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#else
+    return maximum(a, b);
+#endif
+}
+__device__ __forceinline__ double greatest(double a, double b) { return maximum(a, b); }
+`},
+		// The error of the short exponential grows with its argument's size, as its share in a sum whose greatest term is 1 falls.
+		{"add_exponentials", []string{"greatest"}, `__device__ __forceinline__ float power(float x) { return __expf(x); }
+__device__ __forceinline__ double power(double x) { return exp(x); }
+template <typename T, int count>
+__device__ __forceinline__ void add_exponentials(T least, T &most, T &sum, const T (&x)[count])
+{
+    T top = most;
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        top = greatest(top, x[i]);
+    const T shift = top == least ? T(0) : top;
+    T total = sum * power(most - shift);
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        total = total + power(x[i] - shift);
+    most = top;
+    sum = total;
+}
+`},
+		{"join_exponentials", []string{"add_exponentials"}, `template <typename T> __device__ __forceinline__ void join_exponentials(T least, T &most, T &sum, T other, T other_sum)
+{
+    const T top = greatest(most, other);
+    const T shift = top == least ? T(0) : top;
+    sum = sum * power(most - shift) + other_sum * power(other - shift);
+    most = top;
+}
+`},
 		{"minimum", nil, `__device__ __forceinline__ float minimum(float a, float b) { return a != a ? a : b != b ? b : fminf(a, b); }
 __device__ __forceinline__ double minimum(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
 `},

@@ -31,7 +31,8 @@ type instruction struct {
 	offset    extent
 	strides   []extent // outer, then inner; nil without access
 	indirect  []indirect
-	dimension int // OpIndex: position among the merged dimensions
+	partner   loop.Value // onlineMaximum: the sum
+	dimension int        // OpIndex: position among the merged dimensions
 }
 
 // indirect is a dimension of a buffer that a load reads at a computed index.

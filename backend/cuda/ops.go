@@ -143,5 +143,8 @@ func (e *emitter) combination(reduction loop.Reduction, t loop.Type, a, b string
 		loop.Sum: loop.OpAdd, loop.Product: loop.OpMultiply, loop.Maximum: loop.OpMaximum, loop.Minimum: loop.OpMinimum,
 		loop.Any: loop.OpOr, loop.All: loop.OpAnd,
 	}[reduction]
+	if reduction == loop.Maximum && t.Is(loop.ClassFloat) {
+		return e.call("greatest", a, b)
+	}
 	return e.elementwise(op, t, []string{a, b})
 }

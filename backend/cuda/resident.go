@@ -12,11 +12,11 @@ func (e *emitter) planResidents() {
 	if e.slow {
 		return
 	}
-	groups := e.nest.repeatedLoads()
-	steps, ok := e.steps()
-	if len(groups) == 0 || !ok || steps*e.schedule.vector*elementBytes(groups) > residentBytes {
+	if !e.canKeepRows() {
 		return
 	}
+	groups := e.nest.repeatedLoads()
+	steps, _ := e.steps()
 	e.resident = map[loop.Value]loop.Value{}
 	for _, group := range groups {
 		for _, in := range group {
@@ -24,6 +24,13 @@ func (e *emitter) planResidents() {
 		}
 		e.declareResident(group[0], steps)
 	}
+}
+
+// canKeepRows reports whether several stages do the same loads and rows are short enough to keep them in registers.
+func (e *emitter) canKeepRows() bool {
+	groups := e.nest.repeatedLoads()
+	steps, ok := e.steps()
+	return len(groups) > 0 && ok && steps*e.schedule.vector*elementBytes(groups) <= residentBytes
 }
 
 func (e *emitter) declareResident(in *instruction, steps int) {

@@ -110,6 +110,7 @@ func (e *emitter) innerStage(s *stage) {
 	}
 	e.innerLoop(s)
 	e.combineGroup(s)
+	e.finishOnline(s)
 }
 
 // declareAccumulator declares the thread's share of a reduction. Positional ones keep the best value and its position.
@@ -121,6 +122,11 @@ func (e *emitter) declareAccumulator(in *instruction) {
 		e.line("i64 v%d = -1;", in.value)
 		return
 	}
+	if in.Reduction == onlineMaximum {
+		e.line("%s v%d = %s;", typeName(in.Type), in.value, identity(loop.Maximum, t))
+		e.line("%s v%d = %s;", typeName(in.Type), in.partner, identity(loop.Sum, t))
+		return
+	}
 	e.line("%s v%d = %s;", typeName(in.Type), in.value, identity(in.Reduction, t))
 }
 
@@ -129,6 +135,10 @@ func (e *emitter) accumulate(in *instruction, point string) {
 	value, name := e.value(in.Args[0]), fmt.Sprintf("v%d", in.value)
 	if in.Reduction.Positional() {
 		e.line("%s;", e.take(in, value, point))
+		return
+	}
+	if in.Reduction == onlineMaximum {
+		e.collect(in)
 		return
 	}
 	e.line("%s", e.combine(in.Reduction, in.Type, name, value))

@@ -22,6 +22,8 @@ type strip struct {
 
 // emit prints the strip.
 func (s *strip) emit() {
+	s.lanes = s.width
+	s.declareOnline()
 	if s.width == 1 {
 		s.emitSingle()
 		return
@@ -39,6 +41,7 @@ func (s *strip) emit() {
 		}
 		s.instructions(point)
 	})
+	s.update()
 	s.stores()
 }
 
@@ -55,6 +58,7 @@ func (s *strip) emitSingle() {
 		s.names[in.value] = fromMemory(in.Type, s.vectorName(in.value))
 	}
 	s.instructions(s.position)
+	s.update()
 }
 
 // coordinateName names the position along a dimension: i0, i1… for outer ones, j0, j1… for inner ones.

@@ -62,6 +62,18 @@ template <typename T, int width> __device__ __forceinline__ void store(T *to, co
 __device__ __forceinline__ float maximum(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
 __device__ __forceinline__ double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 
+__device__ __forceinline__ float greatest(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#else
+    return maximum(a, b);
+#endif
+}
+__device__ __forceinline__ double greatest(double a, double b) { return maximum(a, b); }
+
 extern "C" __global__ void __launch_bounds__(256)
 softmax_block(
     const bf16 *__restrict__ x_0,
@@ -81,14 +93,14 @@ softmax_block(
 #pragma unroll
                 for (u32 lane = 0; lane < 8; ++lane) {
                     const float v1 = to_float_bf16(v0[step].at[lane]);
-                    v2 = maximum(v2, v1);
+                    v2 = greatest(v2, v1);
                 }
             }
         }
 #pragma unroll
         for (u32 distance = 16; distance > 0; distance /= 2) {
             const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-            v2 = maximum(v2, other2);
+            v2 = greatest(v2, other2);
         }
         __shared__ float v2_of_warp[8];
         if (threadIdx.x % 32 == 0) {
@@ -99,7 +111,7 @@ softmax_block(
 #pragma unroll
         for (u32 distance = 4; distance > 0; distance /= 2) {
             const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-            v2 = maximum(v2, other2);
+            v2 = greatest(v2, other2);
         }
 
         float v7 = 0.0f;
@@ -158,12 +170,12 @@ softmax_block(
     for (i32 j = rank; j < 2560; j += 256) {
         const bf16 v0 = x_0[i * 2560 + j];
         const float v1 = to_float_bf16(v0);
-        v2 = maximum(v2, v1);
+        v2 = greatest(v2, v1);
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
         const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-        v2 = maximum(v2, other2);
+        v2 = greatest(v2, other2);
     }
     __shared__ float v2_of_warp[8];
     if (threadIdx.x % 32 == 0) {
@@ -174,7 +186,7 @@ softmax_block(
 #pragma unroll
     for (u32 distance = 4; distance > 0; distance /= 2) {
         const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-        v2 = maximum(v2, other2);
+        v2 = greatest(v2, other2);
     }
 
     float v7 = 0.0f;

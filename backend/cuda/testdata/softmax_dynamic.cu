@@ -48,6 +48,44 @@ template <typename T, int width> __device__ __forceinline__ void store(T *to, co
 __device__ __forceinline__ float maximum(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
 __device__ __forceinline__ double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 
+__device__ __forceinline__ float greatest(float a, float b)
+{
+#if __CUDA_ARCH__ >= 800
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#else
+    return maximum(a, b);
+#endif
+}
+__device__ __forceinline__ double greatest(double a, double b) { return maximum(a, b); }
+
+__device__ __forceinline__ float power(float x) { return __expf(x); }
+__device__ __forceinline__ double power(double x) { return exp(x); }
+template <typename T, int count>
+__device__ __forceinline__ void add_exponentials(T least, T &most, T &sum, const T (&x)[count])
+{
+    T top = most;
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        top = greatest(top, x[i]);
+    const T shift = top == least ? T(0) : top;
+    T total = sum * power(most - shift);
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        total = total + power(x[i] - shift);
+    most = top;
+    sum = total;
+}
+
+template <typename T> __device__ __forceinline__ void join_exponentials(T least, T &most, T &sum, T other, T other_sum)
+{
+    const T top = greatest(most, other);
+    const T shift = top == least ? T(0) : top;
+    sum = sum * power(most - shift) + other_sum * power(other - shift);
+    most = top;
+}
+
 extern "C" __global__ void __launch_bounds__(512)
 softmax_dynamic(
     const float *__restrict__ x_0,
@@ -60,60 +98,36 @@ softmax_dynamic(
     if ((u64)out_1 % 16 == 0 && (u64)x_0 % 16 == 0 && n1 % 4 == 0) {
 
         float v2 = __uint_as_float(0xff800000u);
+        float v7 = 0.0f;
 #pragma unroll 4
         for (i64 j = rank * 4; j < n1; j += 2048) {
+            float online2[4];
             const Vector<float, 4> v0 = load<float, 4>(x_0 + i * n1 + j);
 #pragma unroll
             for (u32 lane = 0; lane < 4; ++lane) {
                 const float v1 = v0.at[lane];
-                v2 = maximum(v2, v1);
+                online2[lane] = v1;
             }
+            add_exponentials(__uint_as_float(0xff800000u), v2, v7, online2);
         }
 #pragma unroll
         for (u32 distance = 16; distance > 0; distance /= 2) {
-            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-            v2 = maximum(v2, other2);
+            join_exponentials(__uint_as_float(0xff800000u), v2, v7, __shfl_xor_sync(0xffffffffu, v2, distance), __shfl_xor_sync(0xffffffffu, v7, distance));
         }
         __shared__ float v2_of_warp[16];
-        if (threadIdx.x % 32 == 0) {
-            v2_of_warp[threadIdx.x / 32] = v2;
-        }
-        __syncthreads();
-        v2 = v2_of_warp[threadIdx.x % 16];
-#pragma unroll
-        for (u32 distance = 8; distance > 0; distance /= 2) {
-            const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-            v2 = maximum(v2, other2);
-        }
-
-        float v7 = 0.0f;
-#pragma unroll 4
-        for (i64 j = rank * 4; j < n1; j += 2048) {
-            const Vector<float, 4> v3 = load<float, 4>(x_0 + i * n1 + j);
-#pragma unroll
-            for (u32 lane = 0; lane < 4; ++lane) {
-                const float v4 = v3.at[lane];
-                const float v5 = v4 - v2;
-                const float v6 = expf(v5);
-                v7 = v7 + v6;
-            }
-        }
-#pragma unroll
-        for (u32 distance = 16; distance > 0; distance /= 2) {
-            const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
-            v7 = v7 + other7;
-        }
         __shared__ float v7_of_warp[16];
         if (threadIdx.x % 32 == 0) {
+            v2_of_warp[threadIdx.x / 32] = v2;
             v7_of_warp[threadIdx.x / 32] = v7;
         }
         __syncthreads();
+        v2 = v2_of_warp[threadIdx.x % 16];
         v7 = v7_of_warp[threadIdx.x % 16];
 #pragma unroll
         for (u32 distance = 8; distance > 0; distance /= 2) {
-            const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
-            v7 = v7 + other7;
+            join_exponentials(__uint_as_float(0xff800000u), v2, v7, __shfl_xor_sync(0xffffffffu, v2, distance), __shfl_xor_sync(0xffffffffu, v7, distance));
         }
+        v7 = v7 + (v2 - v2);
 
 #pragma unroll 3
         for (i64 j = rank * 4; j < n1; j += 2048) {
@@ -134,54 +148,33 @@ softmax_dynamic(
     }
 
     float v2 = __uint_as_float(0xff800000u);
-#pragma unroll 1
-    for (i64 j = rank; j < n1; j += 512) {
-        const float v0 = x_0[i * n1 + j];
-        const float v1 = v0;
-        v2 = maximum(v2, v1);
-    }
-#pragma unroll
-    for (u32 distance = 16; distance > 0; distance /= 2) {
-        const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-        v2 = maximum(v2, other2);
-    }
-    __shared__ float v2_of_warp[16];
-    if (threadIdx.x % 32 == 0) {
-        v2_of_warp[threadIdx.x / 32] = v2;
-    }
-    __syncthreads();
-    v2 = v2_of_warp[threadIdx.x % 16];
-#pragma unroll
-    for (u32 distance = 8; distance > 0; distance /= 2) {
-        const float other2 = __shfl_xor_sync(0xffffffffu, v2, distance);
-        v2 = maximum(v2, other2);
-    }
-
     float v7 = 0.0f;
 #pragma unroll 1
     for (i64 j = rank; j < n1; j += 512) {
-        const float v3 = x_0[i * n1 + j];
-        const float v4 = v3;
-        const float v5 = v4 - v2;
-        const float v6 = expf(v5);
-        v7 = v7 + v6;
+        float online2[1];
+        const float v0 = x_0[i * n1 + j];
+        const float v1 = v0;
+        online2[0] = v1;
+        add_exponentials(__uint_as_float(0xff800000u), v2, v7, online2);
     }
 #pragma unroll
     for (u32 distance = 16; distance > 0; distance /= 2) {
-        const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
-        v7 = v7 + other7;
+        join_exponentials(__uint_as_float(0xff800000u), v2, v7, __shfl_xor_sync(0xffffffffu, v2, distance), __shfl_xor_sync(0xffffffffu, v7, distance));
     }
+    __shared__ float v2_of_warp[16];
     __shared__ float v7_of_warp[16];
     if (threadIdx.x % 32 == 0) {
+        v2_of_warp[threadIdx.x / 32] = v2;
         v7_of_warp[threadIdx.x / 32] = v7;
     }
     __syncthreads();
+    v2 = v2_of_warp[threadIdx.x % 16];
     v7 = v7_of_warp[threadIdx.x % 16];
 #pragma unroll
     for (u32 distance = 8; distance > 0; distance /= 2) {
-        const float other7 = __shfl_xor_sync(0xffffffffu, v7, distance);
-        v7 = v7 + other7;
+        join_exponentials(__uint_as_float(0xff800000u), v2, v7, __shfl_xor_sync(0xffffffffu, v2, distance), __shfl_xor_sync(0xffffffffu, v7, distance));
     }
+    v7 = v7 + (v2 - v2);
 
 #pragma unroll 1
     for (i64 j = rank; j < n1; j += 512) {
