@@ -306,6 +306,8 @@ static PyObject *miss(Call *call) {
     if (modes)
         return modes < 0 ? NULL : original(call);
     call->compiled->record->misses++;
+    if (call->compiled->record->state == RECORD_FULL)
+        return original(call);
     PyObject *answer = ask_host(call), *result = NULL;
     if (!answer)
         return NULL;
@@ -382,7 +384,7 @@ static int enter_call(ThreadState *thread) {
 }
 
 static bool runs_plain(const CompiledFunction *compiled, const ThreadState *thread) {
-    return compiled->record->state != RECORD_ACTIVE || thread->disabled || !torch.ready ||
+    return compiled->record->state > RECORD_FULL || thread->disabled || !torch.ready ||
            compiled->function->func_code != compiled->code;
 }
 

@@ -197,19 +197,20 @@ static PyObject *record_clear_entries(PyObject *self, PyObject *Py_UNUSED(unused
     Py_RETURN_NONE;
 }
 
-static const char *const state_names[] = {"active", "plain", "disabled"};
+enum { RECORD_STATES = 4 };
+static const char *const state_names[RECORD_STATES] = {"active", "full", "plain", "disabled"};
 
 static PyObject *record_state(PyObject *self, void *Py_UNUSED(closure)) {
     return PyUnicode_InternFromString(state_names[((CodeRecord *)self)->state]);
 }
 
 static int record_set_state(PyObject *self, PyObject *value, void *Py_UNUSED(closure)) {
-    for (int i = 0; value && PyUnicode_Check(value) && i < 3; i++)
+    for (int i = 0; value && PyUnicode_Check(value) && i < RECORD_STATES; i++)
         if (!PyUnicode_CompareWithASCIIString(value, state_names[i])) {
             ((CodeRecord *)self)->state = (RecordState)i;
             return 0;
         }
-    PyErr_SetString(PyExc_ValueError, "the state of a record is \"active\", \"plain\" or \"disabled\"");
+    PyErr_SetString(PyExc_ValueError, "the state of a record is \"active\", \"full\", \"plain\" or \"disabled\"");
     return -1;
 }
 
@@ -224,8 +225,7 @@ static PyMemberDef record_members[] = {
 };
 
 static PyGetSetDef record_getset[] = {
-    {"state", record_state, record_set_state, "\"active\", or \"plain\" or \"disabled\": always run the original.",
-     NULL},
+    {"state", record_state, record_set_state, "\"active\"; \"full\": a miss runs the original; \"plain\" or \"disabled\": every call does.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -232,7 +232,8 @@ typedef struct Entry {
     unsigned long long hits;
 } Entry;
 
-typedef enum RecordState { RECORD_ACTIVE, RECORD_PLAIN, RECORD_DISABLED } RecordState;
+/* RECORD_FULL: the entries there are still serve what they fit, and no more are made. */
+typedef enum RecordState { RECORD_ACTIVE, RECORD_FULL, RECORD_PLAIN, RECORD_DISABLED } RecordState;
 
 typedef struct CodeRecord {
     PyObject_HEAD

@@ -82,7 +82,7 @@ class CodeRecord:
 
     entries: Final[tuple[Entry, ...]]
     data: Any
-    state: Literal["active", "plain", "disabled"]
+    state: Literal["active", "full", "plain", "disabled"]
     hits: Final[int]
     misses: Final[int]
     rejected: Final[int]

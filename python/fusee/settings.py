@@ -49,7 +49,11 @@ TABLE: tuple[Setting, ...] = (
     Setting("record", str, "", "FUSEE_RECORD", "Folder that gets one trace file for each compile; empty: none."),
     Setting("logs", str, "", "FUSEE_LOGS", "What to log, in the grammar of TORCH_LOGS."),
     Setting(
-        "entry_limit", int, 8, "FUSEE_ENTRY_LIMIT", "Entries kept for one code object before it runs as plain Python."
+        "entry_limit",
+        int,
+        8,
+        "FUSEE_ENTRY_LIMIT",
+        "Entries made for one code object; then, calls that fit none run as plain Python.",
     ),
     Setting("explain_out", str, "", "FUSEE_EXPLAIN_OUT", "File that gets one JSON line for each compile; empty: none."),
 )

@@ -16,6 +16,7 @@ import fusee
 Function = Callable[..., Any]
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+pytestmark = pytest.mark.filterwarnings("error::fusee.FuseeWarning")  # nothing here may run as plain Python
 
 
 @pytest.fixture(autouse=True)

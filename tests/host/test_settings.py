@@ -110,6 +110,22 @@ def test_entry_limit_by_options(scenario: Use) -> None:
         fast(torch.ones(4), torch.ones(4))
 
 
+def test_entries_at_the_limit_still_serve_what_they_fit() -> None:
+    def scale(x: torch.Tensor, factor: int) -> torch.Tensor:
+        return torch.relu(x) * factor
+
+    fast = fusee.compile(scale, dynamic=False, options={"entry_limit": 2})
+    x = torch.randn(8)
+    with pytest.warns(fusee.FuseeWarning, match="has 2 entries, the limit; .*factor == 2 .found 3"):
+        for factor in (1, 2, 3):
+            assert torch.equal(fast(x, factor), scale(x, factor))
+    record = fast.record
+    hits, misses = record.hits, record.misses
+    for factor in (2, 1, 4):
+        assert torch.equal(fast(x, factor), scale(x, factor))
+    assert (record.hits, record.misses) == (hits + 2, misses + 1)
+
+
 def test_cache_settings_reach_the_compiler(environment: Use, tmp_path: Path) -> None:
     environment(FUSEE_CACHE_DIR=str(tmp_path), FUSEE_CACHE_SIZE="12")
     hello = connection.hello()

@@ -26,6 +26,11 @@ _NEVER = (0.0,)
 class _Shaped(torch.Tensor):
     """Has a shape and a device, and no memory."""
 
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Torch wants it to be there. Dispatch to Python stays off, as for a tensor subclass it imports much too."""
+        raise fake.Unfakeable(f"{func} of a tensor without memory")
+
 
 class AttentionCall(fake.TensorCall):
     """One call of ``scaled_dot_product_attention``."""

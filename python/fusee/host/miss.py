@@ -83,15 +83,6 @@ class _Miss:
 
 def _compile(miss: _Miss) -> Any:
     target = miss.target
-    reports.note_recompile(target, miss.failures)
-    if target.options.dynamic is not False:
-        with contextlib.suppress(Exception):  # a value that cannot be looked at did not change
-            target.changes.compare(miss.compiled.function, miss.bound)
-    for entry in miss.record.entries:
-        if entry.guards.dead:
-            miss.record.remove(entry)
-    if len(miss.record.entries) >= int(target.options.setting("entry_limit")):
-        return _give_up(miss)
     try:
         with paused():
             return _attempt(miss)
@@ -104,8 +95,13 @@ def _compile(miss: _Miss) -> Any:
         warn.once(failure.cause, f"{target.name} runs as plain Python: {failure.message}")
         target.failures += 1
         if failure.lasting or failure.cause == "timeout" or target.failures >= _MOST_FAILURES:
-            miss.record.state = "plain"
+            _make_no_more(miss.record)
         return None
+
+
+def _make_no_more(record: Any) -> None:
+    """The entries there are still serve the calls that they fit."""
+    record.state = "full" if record.entries else "plain"
 
 
 def _internal(error: Exception) -> HostFailure:
@@ -119,16 +115,32 @@ def _internal(error: Exception) -> HostFailure:
 
 
 def _give_up(miss: _Miss) -> None:
-    miss.record.state = "plain"
+    _make_no_more(miss.record)
     target = miss.target
     warn.once(
         f"limit {target.place} {target.name}",
-        f"{target.name} ({target.place}) has {len(miss.record.entries)} entries, the limit, and runs as plain Python "
-        f"from now on; the guard that kept failing: {target.last_missed or 'unknown'}",
+        f"{target.name} ({target.place}) has {len(miss.record.entries)} entries, the limit; from now on "
+        "calls that fit none of them run as plain Python; the guard that kept failing: "
+        f"{target.last_missed or 'unknown'}",
     )
 
 
+def _take_stock(miss: _Miss) -> None:
+    """Why no entry fitted, and which of them never will again."""
+    target = miss.target
+    reports.note_recompile(target, miss.failures)
+    if target.options.dynamic is not False:
+        with contextlib.suppress(Exception):  # a value that cannot be looked at did not change
+            target.changes.compare(miss.compiled.function, miss.bound)
+    for entry in miss.record.entries:
+        if entry.guards.dead:
+            miss.record.remove(entry)
+
+
 def _attempt(miss: _Miss) -> Any:
+    _take_stock(miss)
+    if len(miss.record.entries) >= int(miss.target.options.setting("entry_limit")):
+        return _give_up(miss)
     if remembered.nothing_kept(miss.target.options.changed):
         CONNECTION.prepare(miss.target.options.changed)  # comes up while the call is described
     table = ObjectTable()
@@ -147,7 +159,7 @@ def _installed(miss: _Miss, table: ObjectTable) -> Any:
     entry = None if result.get("action") == "plain" else _entry(result, table, miss)
     reports.finish(target, result, miss.started)
     if entry is None:
-        miss.record.state = "plain"
+        _make_no_more(miss.record)
     return entry
 
 
