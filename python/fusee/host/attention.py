@@ -26,10 +26,9 @@ _NEVER = (0.0,)
 class _Shaped(torch.Tensor):
     """Has a shape and a device, and no memory."""
 
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Torch wants it to be there. Dispatch to Python stays off, as for a tensor subclass it imports much too."""
-        raise fake.Unfakeable(f"{func} of a tensor without memory")
+    def __torch_dispatch__(self, *arguments: Any, **keywords: Any) -> Any:  # type: ignore[override]
+        """Torch wants it to be there. Dispatch to Python stays off, as for a subclass that too imports much."""
+        raise fake.Unfakeable("an operation ran on a tensor without memory")
 
 
 class AttentionCall(fake.TensorCall):
