@@ -306,7 +306,7 @@ func rowShapes() []*loop.Kernel {
 		softmax("softmax_block", static(3), static(2560), loop.BF16, 2560),
 		softmax("softmax_long", static(2), static(33000), loop.F16, 33000),
 		softmax("softmax_streamed", static(1), static(70000), loop.F16, 70000),
-		normaliser("normaliser", 4, 5000), normaliser("normaliser_short", 33, 50), dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
+		normaliser("normaliser", 4, 5000), chosenScore("chosen_score", 5, 3000), normaliser("normaliser_short", 33, 50), dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
 		columnSum("column_sum", 6, 100), columnSum("column_sum_short", 300, 7), columnSum("column_sum_long", 1500, 40),
 		innerDimensions("inner_dimensions"), totalSum("total_sum", 10001), totalSum("total_sum_even", 4096),
 		softmaxInPlace("softmax_in_place"), unitRows("unit_rows"), positions("positions"),
@@ -350,6 +350,23 @@ func normaliser(name string, rows, columns int64) *loop.Kernel {
 	b.Stage()
 	b.Store(greatest, 1, loop.Int{}, loop.Static(2))
 	b.Store(sum, 1, loop.Static(1), loop.Static(2))
+	return b.Kernel
+}
+
+// chosenScore stores for each row the difference between its greatest element and the one that an index names.
+func chosenScore(name string, rows, columns int64) *loop.Kernel {
+	b := loop.NewBuilder(name, loop.Static(rows))
+	float32Buffers(b, 4, "x", "out")
+	index := b.Buffer("index", loop.U8, loop.Read)
+	inner, one := loop.Static(columns), loop.Static(1)
+	b.Stage()
+	place := b.Cast(loop.I64, b.Load(index, loop.Int{}, one))
+	some := b.Do(loop.OpNotEqual, loop.Bool, place, b.Constant(loop.I64, 3))
+	chosen := b.Gather(0, loop.Int{}, []loop.Int{inner}, some, []loop.Value{place}, []loop.Indirect{{Stride: one, Size: inner}})
+	b.Stage(inner)
+	greatest := b.Reduce(loop.Maximum, loop.F32, b.Load(0, loop.Int{}, inner, one))
+	b.Stage()
+	b.Store(b.Do(loop.OpSubtract, loop.F32, greatest, chosen), 1, loop.Int{}, one)
 	return b.Kernel
 }
 

@@ -58,6 +58,9 @@ func Emit(kernel *loop.Kernel, options Options) (Source, error) {
 		return Source{}, errors.Newf("kernel %s needs %d bytes of shared memory of %d", kernel.Name, bytes, maximumShared)
 	}
 	e.fuseOnline()
+	if e.schedule.group > 1 {
+		n.deferOuter()
+	}
 	text := e.kernel()
 	return Source{
 		Symbol: e.symbol(), Text: declarations(e.helpers) + text,

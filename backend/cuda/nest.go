@@ -22,6 +22,7 @@ type stage struct {
 	dynamic  bool // the number of inner points is known at launch only
 	points   int64
 	hasInner bool
+	late     []instruction // of the outer point, computed after the loop over inner points
 }
 
 // instruction adds what the emitter needs to an instruction of the loop IR.

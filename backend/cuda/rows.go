@@ -109,6 +109,9 @@ func (e *emitter) innerStage(s *stage) {
 		}
 	}
 	e.innerLoop(s)
+	for i := range s.late {
+		e.instruction(&s.late[i])
+	}
 	e.combineGroup(s)
 	e.finishOnline(s)
 }

@@ -12,7 +12,7 @@ const (
 	pointwiseThreads = 256 // per block
 	warp             = 32
 	groupThreads     = 128  // per block, where a warp or less reduces a row
-	smallBlock       = 256  // threads of a row of up to smallBlock*4 vectors
+	smallBlock       = 256  // threads of a row of up to smallBlock*2 vectors
 	largeBlock       = 512  // threads of a longer row, and of one that fits in no registers
 	hugeBlock        = 1024 // threads of a row that only so many can keep in registers
 	flightBytes      = 64   // loads in flight per thread of a reduction; half for 2-byte elements
@@ -74,7 +74,7 @@ func (n *nest) rowSchedule(s schedule) schedule {
 	switch {
 	case vectors <= 4*warp:
 		s.threads, s.group = groupThreads, min(powerOfTwo(vectors), warp)
-	case vectors <= 4*smallBlock:
+	case vectors <= 2*smallBlock:
 		s.threads, s.group = smallBlock, smallBlock
 	case vectors > 8*largeBlock && vectors <= 8*hugeBlock:
 		s.threads, s.group = hugeBlock, hugeBlock
