@@ -53,6 +53,7 @@ type Node struct {
 	Index      int
 	Name       string
 	Target     string
+	Callee     int64 // number of the live object that is called, which Target then only describes; 0 otherwise
 	Args       []Value
 	Keywords   []Keyword
 	Outputs    []OutputInfo

@@ -818,12 +818,18 @@ func (in *Interpreter) immutableAttribute(v *Opaque, name string) (Value, error)
 	if err != nil {
 		return nil, err
 	}
-	if builtin, ok := found.(*Builtin); ok && (builtin.flavor == "member" || builtin.flavor == "getset") {
+	builtin, isBuiltin := found.(*Builtin)
+	wrapper, isWrapper := found.(*descriptorValue)
+	if isBuiltin && (builtin.flavor == "member" || builtin.flavor == "getset") || isWrapper && wrapper.kind == "property" {
 		outcome, err := in.session.GetAttribute(v.object.id, name)
 		if err != nil {
 			return nil, err
 		}
-		return in.outcomeValue(outcome)
+		value, err := in.outcomeValue(outcome)
+		if err != nil {
+			return nil, err
+		}
+		return in.proxied(value)
 	}
 	return in.builtinAttribute(v, name)
 }

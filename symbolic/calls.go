@@ -113,9 +113,22 @@ func (in *Interpreter) tailCall(target Value, arguments Arguments) (Value, error
 		return c.call(in, arguments)
 	}
 	if opaque, ok := target.(*Opaque); ok {
-		return nil, unsupported(reasonOpaqueCall, "%s", opaque.kind)
+		return in.opaqueCall(opaque, arguments)
 	}
 	return nil, in.raise("TypeError", "'"+shortName(target.typeName())+"' object is not callable")
+}
+
+// opaqueCall keeps the call of a function of TorchScript as one node of the graph; other objects that capture does not know break.
+func (in *Interpreter) opaqueCall(target *Opaque, arguments Arguments) (Value, error) {
+	if !strings.HasSuffix(target.kind, "torch.jit.ScriptFunction") {
+		return nil, unsupported(reasonOpaqueCall, "%s", target.kind)
+	}
+	args, keywords, err := in.graphArguments(arguments)
+	if err != nil {
+		return nil, err
+	}
+	in.pin(target.object)
+	return in.hostCall(&hostedCall{target: "torch.jit.ScriptFunction", callee: target.object.id, args: args, keywords: keywords})
 }
 
 func (m *Method) call(in *Interpreter, arguments Arguments) (Value, error) {

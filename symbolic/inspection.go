@@ -19,9 +19,13 @@ func (in *Interpreter) inspectPredicate(name string, arguments Arguments) (Value
 	if _, opaque := value.(*Opaque); opaque {
 		return nil, false, nil
 	}
-	_, isFunction := value.(*Function)
+	function, isFunction := value.(*Function)
 	_, isMethod := value.(*Method)
 	switch name {
+	case "signature":
+		if isFunction {
+			return in.signatureOf(function)
+		}
 	case "isclass":
 		_, isClass := value.(*Class)
 		return boolean(isClass), true, nil

@@ -9,7 +9,7 @@ import (
 // immutableObject tells classes of library objects that never change, so that reading them once is enough.
 func immutableObject(class string) bool {
 	switch class {
-	case "re.Pattern", "re.Match":
+	case "re.Pattern", "re.Match", "inspect.Signature", "inspect.Parameter":
 		return true
 	}
 	return false
@@ -86,4 +86,43 @@ func (in *Interpreter) localVariables() (Value, error) {
 		}
 	}
 	return variables, nil
+}
+
+// signatureOf is inspect.signature of an existing function, which the host finds out. What it tells goes with the function's identity.
+func (in *Interpreter) signatureOf(f *Function) (Value, bool, error) {
+	if f.object == nil || f.object.id == 0 || f.treat != "inline" {
+		return nil, false, nil
+	}
+	in.pin(f.object)
+	outcome, err := in.session.Evaluate(nameWire("inspect.signature"), []bytecode.Object{int64(f.object.id)}, nil)
+	if err != nil {
+		return nil, true, err
+	}
+	value, err := in.outcomeValue(outcome)
+	return value, true, err
+}
+
+// proxied reads a mapping proxy of an object that never changes: it shows the same items for good.
+func (in *Interpreter) proxied(value Value) (Value, error) {
+	opaque, ok := value.(*Opaque)
+	if !ok {
+		return value, nil
+	}
+	class, err := in.classOfOpaque(opaque)
+	if err != nil || class.name != "mappingproxy" {
+		return value, err
+	}
+	outcome, err := in.session.Evaluate(nameWire("builtins.dict"), []bytecode.Object{int64(opaque.object.id)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := in.outcomeValue(outcome)
+	if err != nil {
+		return nil, err
+	}
+	dict, ok := copied.(*Dict)
+	if !ok {
+		return value, nil
+	}
+	return &mappingProxy{dict, in.frame.step}, nil
 }

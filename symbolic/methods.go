@@ -437,7 +437,7 @@ func (in *Interpreter) stringify(value Value) (Value, error) {
 			return text(fmt.Sprint(s)), nil
 		}
 	case *Instance:
-		if v.base == nil || v.object == nil {
+		if !v.hasHostBase() {
 			result, _, err := in.textMethod(v, "__str__")
 			return result, err
 		}

@@ -374,13 +374,69 @@ func (in *Interpreter) subclassOf(typeID trace.ObjectID, builtin string) (*Class
 	return class, nil
 }
 
-// describedList leaves instances of subclasses of list to Python: their methods may be anything.
 func (in *Interpreter) describedList(d *trace.Description, object *existing) (Value, error) {
 	class, err := in.subclassOf(d.TypeID, "list")
-	if err != nil || class != nil {
+	if err != nil || class == nil {
+		return &List{object: object}, err
+	}
+	fields, err := in.describedFields(d, class)
+	if err != nil || fields == nil {
 		return &Opaque{object, "list"}, err
 	}
-	return &List{object: object}, nil
+	return &Instance{class: class, object: object, fields: fields, base: &List{object: object}}, nil
+}
+
+// describedFields reads the own attributes of an instance of a class that derives from a builtin container; nil where they are not all in its
+// __dict__, or where reading that runs the program's code.
+func (in *Interpreter) describedFields(d *trace.Description, class *Class) (*fieldTable, error) {
+	fields := newFieldTable(class.hasDict)
+	for _, name := range []string{"__slots__", "__getattribute__"} {
+		_, owner, err := in.classLookup(class, name)
+		if err != nil || owner != nil && userClass(owner.name) {
+			return nil, err
+		}
+	}
+	if !class.hasDict {
+		return fields, nil
+	}
+	outcome, err := in.session.GetAttribute(d.ID, "__dict__")
+	if err != nil {
+		return nil, err
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	if !ok {
+		return nil, nil
+	}
+	attributes, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	return fields, fields.readPairs(attributes.Payload, false)
+}
+
+// readPairs adds attributes from pairs of a name, or a reference to one, and a reference to the value.
+func (t *fieldTable) readPairs(pairs bytecode.Object, slots bool) error {
+	for _, item := range trace.Items(pairs) {
+		pair, ok := item.(bytecode.Tuple)
+		if !ok || len(pair) != 2 {
+			return errors.New("an instance's attribute is malformed")
+		}
+		named := pair[0]
+		if constant, ok := named.(bytecode.Tuple); ok && len(constant) == 1 {
+			named = constant[0]
+		}
+		name, _ := named.(string)
+		reference, err := trace.ParseReference(pair[1])
+		if err != nil {
+			return err
+		}
+		t.host[name] = reference
+		t.order = append(t.order, name)
+		if slots {
+			t.slots[name] = true
+		}
+	}
+	return nil
 }
 
 func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Value, error) {
@@ -666,21 +722,8 @@ func (in *Interpreter) describedInstance(d *trace.Description, object *existing)
 	}
 	instance := &Instance{class: class, object: object, module: d.Kind == "module_tree", fields: newFieldTable(class.hasDict)}
 	for _, part := range []string{"dict", "slots"} {
-		for _, item := range trace.Items(trace.Field(d.Payload, part)) {
-			pair, ok := item.(bytecode.Tuple)
-			if !ok || len(pair) != 2 {
-				return nil, errors.New("an instance's attribute is malformed")
-			}
-			name, _ := pair[0].(string)
-			reference, err := trace.ParseReference(pair[1])
-			if err != nil {
-				return nil, err
-			}
-			instance.fields.host[name] = reference
-			instance.fields.order = append(instance.fields.order, name)
-			if part == "slots" {
-				instance.fields.slots[name] = true
-			}
+		if err := instance.fields.readPairs(trace.Field(d.Payload, part), part == "slots"); err != nil {
+			return nil, err
 		}
 	}
 	if base := trace.Field(d.Payload, "value"); base != nil {

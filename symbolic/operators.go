@@ -921,7 +921,7 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 			in.pin(v.object)
 			return int64(v.object.id), true
 		}
-		if v.object != nil && v.base != nil {
+		if v.hasHostBase() {
 			return int64(v.object.id), true
 		}
 	case *Opaque:

@@ -27,6 +27,12 @@ func (in *Interpreter) newBase(builtin string, arguments Arguments) (Value, bool
 	return nil, false, nil
 }
 
+// hasHostBase tells existing instances of subclasses of int, str and the like: the host can be asked about the very object.
+func (v *Instance) hasHostBase() bool {
+	_, constant := v.base.(*Constant)
+	return v.object != nil && constant
+}
+
 // initBase is the __init__ of a builtin type over the base of an instance.
 func (in *Interpreter) initBase(base Value, arguments Arguments) error {
 	switch b := base.(type) {
@@ -98,7 +104,7 @@ func (in *Interpreter) initialItems(kind string, arguments Arguments) ([]Value, 
 
 // baseMethod runs a builtin type's method on an instance that derives from it; handled is false where the base knows no such method.
 func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments) (Value, bool, error) {
-	if v.base == nil || v.object != nil {
+	if v.base == nil || v.hasHostBase() {
 		return nil, false, nil
 	}
 	method := shortName(name)
@@ -146,7 +152,7 @@ func (in *Interpreter) plainBase(value Value) Value {
 		return value
 	}
 	instance, ok := real.(*Instance)
-	if !ok || instance.base == nil || instance.object != nil {
+	if !ok || instance.base == nil || instance.hasHostBase() {
 		return value
 	}
 	for _, name := range []string{"__iter__", "__len__", "__getitem__", "__eq__", "__hash__", "__contains__", "keys"} {

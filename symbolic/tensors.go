@@ -225,7 +225,7 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 		return nil, unsupported(reasonTensorCall, "%s of no elements", target)
 	}
 	if errors.Is(err, graph.ErrUnknown) {
-		return in.hostCall(target, args, keywords)
+		return in.hostCall(&hostedCall{target: target, args: args, keywords: keywords})
 	}
 	return value, err
 }
@@ -290,35 +290,51 @@ func (in *Interpreter) nodeResult(node *graph.Node) (Value, error) {
 	return &Tuple{items: value.(*Tuple).items, class: class}, nil
 }
 
+// hostedCall is an operation that the host knows: of a canonical name, or of a live object that is called.
+type hostedCall struct {
+	target   string
+	callee   trace.ObjectID // 0 where the target names it
+	args     []graph.Value
+	keywords []graph.Keyword
+}
+
+// wireTarget is what the host shall call.
+func (c *hostedCall) wireTarget() bytecode.Object {
+	if c.callee != 0 {
+		return int64(c.callee)
+	}
+	return c.target
+}
+
 // hostCall runs an operation on fake tensors in the host and appends what it answers.
-func (in *Interpreter) hostCall(target string, args []graph.Value, keywords []graph.Keyword) (Value, error) {
-	wired := make([]bytecode.Object, len(args))
-	for i, arg := range args {
-		args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call
-		wired[i] = in.wireGraphValue(args[i])
+func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
+	wired := make([]bytecode.Object, len(call.args))
+	for i, arg := range call.args {
+		call.args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call
+		wired[i] = in.wireGraphValue(call.args[i])
 	}
 	var wiredKeywords []bytecode.Object
-	for i, keyword := range keywords {
-		keyword.Value = in.specialiseValue(keyword.Value)
-		keywords[i] = keyword
-		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
+	for i, keyword := range call.keywords {
+		call.keywords[i].Value = in.specialiseValue(keyword.Value)
+		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(call.keywords[i].Value)})
 	}
-	outcome, err := in.session.TensorCall(target, wired, wiredKeywords)
+	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords)
 	if err != nil {
 		return nil, err
 	}
 	if outcome.Unsupported != "" {
-		return nil, unsupported(reasonTensorCall, "%s: %s", target, outcome.Unsupported)
+		return nil, unsupported(reasonTensorCall, "%s: %s", call.target, outcome.Unsupported)
 	}
 	if outcome.Raised != 0 {
 		return in.outcomeValue(outcome)
 	}
 	in.activity++
-	return in.appendAnswered(target, args, keywords, outcome)
+	return in.appendAnswered(call, outcome)
 }
 
-func (in *Interpreter) appendAnswered(target string, args []graph.Value, keywords []graph.Keyword, outcome *trace.Outcome) (Value, error) {
-	node := in.graph.Append(target, args, keywords, nil, nil)
+func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) (Value, error) {
+	node := in.graph.Append(call.target, call.args, call.keywords, nil, nil)
+	node.Callee = int64(call.callee)
 	node.Origin = in.origin()
 	result, err := in.readStructure(node, outcome.Structure)
 	if err != nil {

@@ -263,7 +263,7 @@ func (in *Interpreter) representAny(value Value) (Value, error) {
 	}
 	switch v := value.(type) {
 	case *Instance:
-		if v.object == nil || v.base == nil {
+		if !v.hasHostBase() {
 			result, _, err := in.textMethod(v, "__repr__")
 			return result, err
 		}

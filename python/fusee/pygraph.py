@@ -128,7 +128,7 @@ class _Writer:
         written += [f"{name}={self._text(argument)}" for name, argument in _named(kwargs).items()]
         if method:
             return f"{written[0]}.{method}({', '.join(written[1:])})"
-        return f"{self._name(function, str(target))}({', '.join(written)})"
+        return f"{self._name(function, target if type(target) is str else 'callee')}({', '.join(written)})"
 
     def _text(self, argument: Any) -> str:
         kind = tag(argument)

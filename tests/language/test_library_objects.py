@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 import warnings
 from collections import deque
@@ -119,3 +120,106 @@ def test_changes_of_grad_mode_alone_make_no_graph() -> None:
     x = torch.ones(2, requires_grad=True)
     result, enabled = fusee.compile(program, backend=backend)(x)
     assert len(graphs) == 1 and not result.requires_grad and not enabled and torch.is_grad_enabled()
+
+
+class Stack(list[Any]):
+    limit = 9
+
+    def __init__(self, items: Any, label: str = "stack") -> None:
+        super().__init__(items)
+        self.label = label
+
+    def twice(self, item: Any) -> None:
+        self.extend([item, item])
+
+    def clear(self) -> None:
+        self.label = "cleared"
+
+
+class Shifted(list[Any]):
+    def __len__(self) -> int:
+        return super().__len__() + 10
+
+    def __getitem__(self, index: Any) -> Any:
+        return super().__getitem__(index) + 1
+
+
+class Slotted(list[Any]):
+    __slots__ = ("mark",)
+
+
+def stacks(count: int) -> Callable[[], tuple[Any, ...]]:
+    return lambda: (Stack([torch.ones(2) * k for k in range(count)]), Shifted([1, 2]))
+
+
+def test_instance_of_a_subclass_of_list() -> None:
+    def program(stack: Any, shifted: Any) -> Any:
+        stack.twice(stack[0] + 1)
+        stack.append(shifted[0])
+        stack[0] = stack[1] * 2
+        stack.note = len(stack)
+        del stack[1]
+        stack.clear()
+        found = [type(item).__name__ for item in stack]
+        return stack, sum(stack[:2]), found, stack.label, stack.limit, len(shifted), list(shifted), shifted == [1, 2]
+
+    check(program, stacks(2), stacks(3))
+
+
+def test_subclass_of_list_seen_twice() -> None:
+    def program(stack: Any, same: Any) -> Any:
+        stack.append(torch.zeros(2))
+        return len(same), same is stack, same[-1] + 1, isinstance(same, list), not same, repr(Shifted([3]))
+
+    def one() -> tuple[Any, ...]:
+        stack = Stack([torch.ones(2)])
+        return stack, stack
+
+    check(program, one, lambda: (Stack([torch.ones(2)]), Stack([torch.ones(2)] * 2)))
+
+
+def test_list_with_slots_is_left_to_python() -> None:
+    def program(items: Any) -> Any:
+        items.mark = items[0] + 1
+        return items.mark, len(items)
+
+    compiled = fusee.compile(program)
+    items = Slotted([torch.ones(2)])
+    assert torch.equal(compiled(items)[0], torch.full((2,), 2.0)) and torch.equal(items.mark, torch.full((2,), 2.0))
+
+
+def scaled(x: Any, by: float = 2.0, *rest: Any, **options: Any) -> Any:
+    return x * by
+
+
+def test_signature_of_a_function() -> None:
+    def program(x: Any, **options: Any) -> Any:
+        signature = inspect.signature(scaled)
+        known = set(signature.parameters)
+        kinds = [parameter.kind.name for parameter in signature.parameters.values()]
+        unknown = [name for name in options if name not in known]
+        return x * signature.parameters["by"].default, kinds, unknown, len(signature.parameters)
+
+    compiled = fusee.compile(program, fullgraph=True)
+    for options in ({"by": 1.0}, {"other": 2.0}):
+        expected, result = program(torch.ones(2), **options), compiled(torch.ones(2), **options)
+        assert Describer()(result) == Describer()(expected)
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
+    total = x
+    for _ in range(int(x.size(0))):
+        total = total * by
+    return total
+
+
+def test_function_of_torchscript_is_one_operation() -> None:
+    traced = torch.jit.trace(lambda a, b: a * b + a.size(0), (torch.ones(2), torch.ones(2)))
+
+    def program(x: Any) -> Any:
+        return scripted(x) + 1, scripted(x, by=3.0), traced(x, x)
+
+    for backend in ("fusee", "eager"):
+        check(program, ones, lambda: (torch.ones(3),), backend=backend)
+    check(program, lambda: (torch.ones(2, requires_grad=True),))

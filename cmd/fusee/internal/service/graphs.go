@@ -211,7 +211,11 @@ func (w *nodeWriter) nodes() *bytecode.List {
 		for i := range node.Outputs {
 			metas.Items = append(metas.Items, wire.WriteMeta(&node.Outputs[i].Meta))
 		}
-		list.Items = append(list.Items, bytecode.Tuple{node.Name, node.Target, args, keywords, metas})
+		var target bytecode.Object = node.Target
+		if node.Callee != 0 {
+			target = node.Callee
+		}
+		list.Items = append(list.Items, bytecode.Tuple{node.Name, target, args, keywords, metas})
 	}
 	return list
 }
