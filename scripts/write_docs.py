@@ -25,7 +25,8 @@ BREAKS_HEAD = """# Why a graph breaks
 Made from the table in `symbolic/reasons.go` by `scripts/write_docs.py`.
 
 Where an instruction cannot be captured, the graph ends, the instruction runs in Python, and capture goes on behind it.
-`fusee explain` shows each break with the id of its reason; with `fullgraph=True` a break is an error instead, apart from an exception that leaves the function: Python raises that.
+`fusee explain` shows each break with the id of its reason; with `fullgraph=True` a break is an error instead.
+An exception that leaves the function is none: Python raises it.
 """
 
 
