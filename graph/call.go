@@ -134,6 +134,11 @@ func (c *caller) collect(node *Node, result Value) Value {
 		return List{Items: items, Tuple: list.Tuple}
 	}
 	meta, ok := MetaOf(result)
+	if _, isOutput := result.(*Output); !ok && isOutput { // a result that is not computed
+		node.Outputs = append(node.Outputs, OutputInfo{})
+		node.ExpansionResults = append(node.ExpansionResults, result)
+		return &Output{Node: node, Index: len(node.Outputs) - 1}
+	}
 	if !ok {
 		return nil
 	}
@@ -225,4 +230,18 @@ func meta(v Value) *Meta {
 		return &Meta{}
 	}
 	return m
+}
+
+// CallOperator appends an aten operator by its name, "mul", with the first overload that takes the arguments, as torch's parser of arguments
+// picks it. The errors are those of Call.
+func (g *Graph) CallOperator(name string, args []Value, keywords []Keyword, state State) (*Node, error) {
+	for _, op := range ops().named(name) {
+		values, ok := op.bindPython(args, keywords, false)
+		if !ok {
+			continue
+		}
+		positional, named := op.normalForm(values)
+		return g.Call(op.Schema.Target(), positional, named, state)
+	}
+	return nil, unknown(name + ": no overload fits")
 }

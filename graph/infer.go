@@ -303,7 +303,7 @@ func (c *inference) complete() error {
 		}
 	}
 	gradient := c.gradient()
-	if gradient && c.op.traits&unsettledGradient != 0 {
+	if gradient && c.op.traits&(unsettledGradient|belowAutograd) != 0 {
 		return unknown(c.op.String() + " of a tensor that requires gradients")
 	}
 	for i := range c.outputs {

@@ -49,6 +49,7 @@ const (
 	contiguousOnly                      // the result is always row-major
 	likeSelf                            // the result is allocated like the first tensor, before the iteration
 	unsettledGradient                   // torch versions disagree on whether results require gradients
+	belowAutograd                       // called by differentiated graphs; what autograd makes of it is not known here
 )
 
 // rule infers the outputs of an operator whose arguments are bound.
@@ -89,7 +90,7 @@ func buildOpTable() opTable {
 	for _, rows := range [][]row{
 		unaryRows(), binaryRows(), conditionalRows(), activationRows(), specialRows(), backwardRows(), viewRows(), reductionRows(),
 		matrixRows(), convolutionRows(), normalisationRows(), indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(),
-		poolingRows(), randomRows(),
+		poolingRows(), randomRows(), trainingRows(),
 	} {
 		for _, r := range rows {
 			name := r.schema[:strings.IndexAny(r.schema, ".(")]

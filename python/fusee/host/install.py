@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .. import _helpers, _shim, backends, pygraph
+from .. import _helpers, _shim, backends, pygraph, training
 from ..errors import HostFailure
 from . import guards, names
 from .answer import Answers
@@ -95,6 +95,8 @@ class Installer:
     def _runner(self, graph: dict[str, Any]) -> Any:
         if graph["runs"] == "plan":
             return _shim.LaunchPlan(graph["plan"])
+        if graph["runs"] == "training":
+            return training.TrainedGraph(graph, Answers(self._table).build)
         backend = backends.lookup(self._family.options.backend)
         value = Answers(self._table).build
         if backend is None:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/errors"
 
+	"fusee/autograd"
 	"fusee/backend"
 	"fusee/bytecode"
 	"fusee/graph"
@@ -18,20 +19,28 @@ const setGradEnabled = "torch._C._set_grad_enabled"
 type CompiledGraph struct {
 	Graph    *graph.Graph
 	Compiled *backend.Compiled // nil when Python runs the nodes one by one
+	Trained  *TrainedGraph     // set instead of Compiled where autograd records the graph
 	Why      string            // why Python runs it
 	warnings []string
 }
 
-// compileGraph lowers a graph to a launch plan, or leaves it to Python: for another backend, for autograd, or where lowering fails.
+// TrainedGraph is a differentiated graph and the plans of its two parts.
+type TrainedGraph struct {
+	*autograd.Training
+	ForwardPlan, BackwardPlan *backend.Compiled
+}
+
+// compileGraph lowers a graph to a launch plan, or to two where gradients are recorded, or leaves it to Python: for another backend, or where
+// differentiation or lowering fails.
 func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool) *CompiledGraph {
 	compiled := &CompiledGraph{Graph: g}
 	switch {
 	case request.python:
 		compiled.Why = "another backend was asked for"
-	case needsAutograd(g):
-		compiled.Why = "gradients are recorded"
 	case pythonOnly:
 		compiled.Why = "an operation is not in the op table"
+	case needsAutograd(g):
+		s.trainGraph(compiled, request)
 	default:
 		s.planGraph(compiled, request)
 	}
@@ -39,12 +48,34 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 }
 
 func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
+	compiled.warnings = s.missingGenerators(compiled.Graph, request)
+	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request)
+}
+
+// trainGraph differentiates a graph and lowers both parts.
+func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
+	training, err := autograd.Differentiate(withoutModes(compiled.Graph), request.capture.State)
+	if err != nil {
+		compiled.Why = "gradients are recorded: " + errors.UnwrapAll(err).Error()
+		return
+	}
+	compiled.warnings = s.missingGenerators(compiled.Graph, request)
+	trained := &TrainedGraph{Training: training}
+	if trained.ForwardPlan = s.plan(training.Forward, compiled, request); trained.ForwardPlan == nil {
+		return
+	}
+	if trained.BackwardPlan = s.plan(training.Backward, compiled, request); trained.BackwardPlan != nil {
+		compiled.Trained = trained
+	}
+}
+
+// plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why.
+func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request) *backend.Compiled {
 	compiler := backend.New(backend.Options{
 		Emitters:           s.generators.forDevices(request.architecture),
 		RoundIntermediates: s.setting(request, "numerics") == "eager",
 	})
-	compiled.warnings = s.missingGenerators(compiled.Graph, request)
-	plan, err := compiler.Compile(withoutModes(compiled.Graph))
+	plan, err := compiler.Compile(g)
 	if plan != nil {
 		compiled.warnings = append(compiled.warnings, plan.Warnings...)
 	}
@@ -57,8 +88,9 @@ func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
 	case found:
 		compiled.Why = "there is no code for kernel " + name
 	default:
-		compiled.Compiled = plan
+		return plan
 	}
+	return nil
 }
 
 // missingGenerators says for each device type of a graph why no kernels are made for it.
@@ -137,11 +169,59 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 	if c.Compiled != nil {
 		return wired
 	}
-	writer := newNodeWriter(c.Graph)
-	wired.Set("inputs", writer.inputs())
-	wired.Set("nodes", writer.nodes())
-	wired.Set("outputs", writer.outputs())
+	listed := c.Graph
+	if c.Trained != nil {
+		listed = c.Trained.Functional
+		wired.Set("runs", "training")
+		wired.Set("training", c.Trained.wire())
+	}
+	newNodeWriter(listed).into(wired)
 	return wired
+}
+
+// wire writes the parts of a differentiated graph as docs/contracts.md, section 5.
+func (t *TrainedGraph) wire() *bytecode.Dict {
+	wired := &bytecode.Dict{}
+	wired.Set("forward", t.ForwardPlan.Plan)
+	wired.Set("results", int64(t.Results))
+	differentiable, layouts := &bytecode.List{Items: []bytecode.Object{}}, &bytecode.List{Items: []bytecode.Object{}}
+	for _, flag := range t.Differentiable {
+		differentiable.Items = append(differentiable.Items, flag)
+	}
+	wired.Set("differentiable", differentiable)
+	saved := &bytecode.List{Items: []bytecode.Object{}}
+	for _, place := range t.Saved {
+		kind := map[bool]string{true: "input", false: "made"}[place.Input]
+		saved.Items = append(saved.Items, bytecode.Tuple{kind, int64(place.Index)})
+	}
+	wired.Set("saved", saved)
+	wired.Set("backward", t.BackwardPlan.Plan)
+	for _, input := range t.Backward.Inputs[len(t.Saved):] {
+		layouts.Items = append(layouts.Items, wiredInts(graph.Hints(input.Meta.Strides)))
+	}
+	wired.Set("layouts", layouts)
+	wired.Set("gradients", wiredInts(t.Gradients))
+	needs := &bytecode.List{Items: []bytecode.Object{}}
+	for _, places := range t.Needs {
+		needs.Items = append(needs.Items, wiredInts(places))
+	}
+	wired.Set("needs", needs)
+	wired.Set("changed", wiredInts(t.Changed))
+	wired.Set("outputs", bytecode.None)
+	if t.Outputs != nil {
+		outputs := &bytecode.Dict{}
+		newNodeWriter(t.Outputs).into(outputs)
+		wired.Set("outputs", outputs)
+	}
+	return wired
+}
+
+func wiredInts[T int | int64](numbers []T) *bytecode.List {
+	list := &bytecode.List{Items: []bytecode.Object{}}
+	for _, n := range numbers {
+		list.Items = append(list.Items, int64(n))
+	}
+	return list
 }
 
 // wireHead writes what graphs have that the host knows the nodes of.
@@ -181,6 +261,13 @@ func newNodeWriter(g *graph.Graph) *nodeWriter {
 		writer.position[node] = i
 	}
 	return writer
+}
+
+// into sets the fields of a graph that list its nodes.
+func (w *nodeWriter) into(wired *bytecode.Dict) {
+	wired.Set("inputs", w.inputs())
+	wired.Set("nodes", w.nodes())
+	wired.Set("outputs", w.outputs())
 }
 
 func (w *nodeWriter) inputs() *bytecode.List {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"fusee/autograd"
+	"fusee/backend"
 	"fusee/backend/loop"
 	"fusee/bytecode"
 	"fusee/graph"
@@ -210,6 +212,12 @@ func (r *reporter) graphs(graphs []*CompiledGraph) *bytecode.List {
 			outputs.Items = append(outputs.Items, nodeNames(output)...)
 		}
 		wired.Set("outputs", outputs)
+		if compiled.Why != "" {
+			wired.Set("why", compiled.Why)
+		}
+		if compiled.Trained != nil {
+			wired.Set("training", compiled.Trained.describe())
+		}
 		list.Items = append(list.Items, wired)
 	}
 	return list
@@ -283,21 +291,57 @@ func nodeNames(value graph.Value) []bytecode.Object {
 func (r *reporter) kernels(graphs []*CompiledGraph) *bytecode.List {
 	list := &bytecode.List{Items: []bytecode.Object{}}
 	for _, compiled := range graphs {
-		if compiled.Compiled == nil {
-			continue
-		}
-		for _, kernel := range compiled.Compiled.Kernels {
-			operations := make([]bytecode.Object, len(kernel.Operations))
-			for i, operation := range kernel.Operations {
-				operations[i] = operation
-			}
-			list.Items = append(list.Items, describedKernel(kernel.Name, compiled.Graph.Name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, operations))
-		}
-		for _, name := range libraryCalls(compiled.Compiled.Plan) {
-			list.Items = append(list.Items, describedKernel(name, compiled.Graph.Name, "library", "aten", "", []bytecode.Object{name}))
+		for _, plan := range compiled.plans() {
+			list.Items = append(list.Items, kernelsOf(plan, compiled.Graph.Name)...)
 		}
 	}
 	return list
+}
+
+// plans lists the launch plans of a graph.
+func (c *CompiledGraph) plans() []*backend.Compiled {
+	switch {
+	case c.Compiled != nil:
+		return []*backend.Compiled{c.Compiled}
+	case c.Trained != nil:
+		return []*backend.Compiled{c.Trained.ForwardPlan, c.Trained.BackwardPlan}
+	}
+	return nil
+}
+
+func kernelsOf(plan *backend.Compiled, name string) []bytecode.Object {
+	var kernels []bytecode.Object
+	for _, kernel := range plan.Kernels {
+		operations := make([]bytecode.Object, len(kernel.Operations))
+		for i, operation := range kernel.Operations {
+			operations[i] = operation
+		}
+		kernels = append(kernels, describedKernel(kernel.Name, name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, operations))
+	}
+	for _, call := range libraryCalls(plan.Plan) {
+		kernels = append(kernels, describedKernel(call, name, "library", "aten", "", []bytecode.Object{call}))
+	}
+	return kernels
+}
+
+// describe writes the stages of a differentiated graph, and what is kept from forward to backward.
+func (t *TrainedGraph) describe() *bytecode.Dict {
+	described := &bytecode.Dict{}
+	described.Set("joint", t.Joint.String())
+	described.Set("forward", t.Forward.String())
+	described.Set("backward", t.Backward.String())
+	kept := &bytecode.List{Items: []bytecode.Object{}}
+	for i, place := range t.Saved {
+		input := t.Backward.Inputs[i]
+		wired := &bytecode.Dict{}
+		wired.Set("name", input.Name)
+		wired.Set("type", input.Meta.String())
+		wired.Set("bytes", autograd.Bytes(&input.Meta))
+		wired.Set("input", place.Input)
+		kept.Items = append(kept.Items, wired)
+	}
+	described.Set("kept", kept)
+	return described
 }
 
 func describedKernel(name, graph, target, kind, source string, operations []bytecode.Object) *bytecode.Dict {

@@ -1,0 +1,503 @@
+package autograd
+
+import (
+	"fusee/graph"
+)
+
+// helper is a function that formulas call beside operators. The arguments are as many as the formulas give.
+type helper func(e *emitter, args []graph.Value) graph.Value
+
+var helpers = map[string]helper{
+	"zero": func(e *emitter, args []graph.Value) graph.Value { return e.zeros(args[0]) },
+	"zeros_of": func(_ *emitter, args []graph.Value) graph.Value {
+		return eachNumber(args[0], func(int64) int64 { return 0 })
+	},
+	"negated": func(_ *emitter, args []graph.Value) graph.Value {
+		return eachNumber(args[0], func(n int64) int64 { return -n })
+	},
+	"sizes": func(_ *emitter, args []graph.Value) graph.Value { return sizesOf(metaOf(args[0])) },
+	"size": func(_ *emitter, args []graph.Value) graph.Value {
+		return sizeValue(metaOf(args[0]).Sizes[args[1].(int64)])
+	},
+	"count":      func(_ *emitter, args []graph.Value) graph.Value { return count(args[0], args[1]) },
+	"shaped":     func(e *emitter, args []graph.Value) graph.Value { return e.shaped(args[0], metaOf(args[1]).Sizes) },
+	"contiguous": func(e *emitter, args []graph.Value) graph.Value { return e.contiguous(args[0]) },
+	"rows":       func(e *emitter, args []graph.Value) graph.Value { return e.rows(args[0]) },
+	"spread":     func(e *emitter, args []graph.Value) graph.Value { return e.spread(args[0], args[1], args[2], args[3]) },
+	"inverse":    inversePermutation,
+	"area":       area,
+	"start_of":   func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, 0) },
+	"end_of":     func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, e.length(args)) },
+	"within":     within,
+	"below":      below,
+	"above":      above,
+	"filled":     filled,
+	"pieces":     pieces,
+	"placed":     placed,
+	"shared":     shared,
+	"averaged":   averaged,
+	"wanted":     wanted,
+	"bias_sizes": biasSizes,
+	"class_loss": classLoss,
+	"log_probabilities": func(e *emitter, args []graph.Value) graph.Value {
+		return e.call("_log_softmax", args[0], int64(min(1, metaOf(args[0]).Dim()-1)), false)
+	},
+	"batch_statistics":         func(e *emitter, args []graph.Value) graph.Value { return e.call("native_batch_norm", args...) },
+	"variance_factor":          varianceFactor,
+	"norm_gradient":            normGradient,
+	"softmax_gradient":         softmaxGradient,
+	"log_softmax_gradient":     logSoftmaxGradient,
+	"rms_norm_gradient":        rmsNormGradient,
+	"rms_norm_weight_gradient": rmsNormWeightGradient,
+	"glu_gradient":             gluGradient,
+	"repeats_summed":           repeatsSummed,
+	"matmul_left": func(e *emitter, args []graph.Value) graph.Value {
+		return e.matmulGradient(args[0], args[1], args[2], true)
+	},
+	"matmul_right": func(e *emitter, args []graph.Value) graph.Value {
+		return e.matmulGradient(args[0], args[1], args[2], false)
+	},
+}
+
+// eachNumber maps a number or a list of numbers.
+func eachNumber(v graph.Value, f func(int64) int64) graph.Value {
+	list, ok := v.(graph.List)
+	if !ok {
+		n, _ := v.(int64)
+		return f(n)
+	}
+	result := graph.List{}
+	for _, item := range list.Items {
+		n, _ := item.(int64)
+		result.Items = append(result.Items, f(n))
+	}
+	return result
+}
+
+// dimensions marks the dimensions that a dim argument names; None and an empty list name all.
+func dimensions(rank int, dim graph.Value) []bool {
+	marked := make([]bool, rank)
+	list, isList := dim.(graph.List)
+	if n, ok := dim.(int64); ok {
+		list, isList = graph.List{Items: []graph.Value{n}}, true
+	}
+	for i := range marked {
+		marked[i] = !isList || len(list.Items) == 0
+	}
+	for _, item := range list.Items {
+		if n, ok := item.(int64); ok && rank > 0 {
+			marked[(n+int64(rank))%int64(rank)] = true
+		}
+	}
+	return marked
+}
+
+// count is the number of elements along the dimensions.
+func count(v, dim graph.Value) int64 {
+	n := int64(1)
+	for i, marked := range dimensions(metaOf(v).Dim(), dim) {
+		if marked {
+			n *= metaOf(v).Sizes[i].Hint
+		}
+	}
+	return n
+}
+
+// shaped gives the elements in another shape, as a view where there is one.
+func (e *emitter) shaped(v graph.Value, sizes []graph.Size) graph.Value {
+	if e.err != nil || e.graph.Shapes.AllEqual(metaOf(v).Sizes, sizes) {
+		return v
+	}
+	if node, err := e.graph.CallOperator("view", []graph.Value{v, sizeList(sizes)}, nil, e.state); err == nil {
+		return node.Result
+	}
+	return e.call("view", e.contiguous(v), sizeList(sizes))
+}
+
+// zeros makes zeros like a tensor, without reading it: it need not be kept for that.
+func (e *emitter) zeros(like graph.Value) graph.Value {
+	m := metaOf(like)
+	return e.callWith("zeros", []graph.Value{sizesOf(m)}, []graph.Keyword{{Name: "dtype", Value: m.DType}, {Name: "device", Value: m.Device}})
+}
+
+// contiguous gives the elements row by row, in a copy where they are not.
+func (e *emitter) contiguous(v graph.Value) graph.Value {
+	if e.err != nil || e.graph.Shapes.IsContiguous(metaOf(v)) {
+		return v
+	}
+	return e.callWith("clone", []graph.Value{v}, []graph.Keyword{{Name: "memory_format", Value: graph.ContiguousFormat}})
+}
+
+// rows joins all dimensions but the last one.
+func (e *emitter) rows(v graph.Value) graph.Value {
+	m := metaOf(v)
+	if e.err != nil || m.Dim() == 0 {
+		return v
+	}
+	last := m.Sizes[m.Dim()-1]
+	return e.shaped(v, []graph.Size{e.graph.Shapes.Product(m.Sizes[:m.Dim()-1]), last})
+}
+
+// spread repeats what a reduction gave over the dimensions that it reduced.
+func (e *emitter) spread(v, self, dim, keep graph.Value) graph.Value {
+	m := metaOf(self)
+	if keep != true {
+		sizes := make([]graph.Size, m.Dim())
+		for i, marked := range dimensions(m.Dim(), dim) {
+			sizes[i] = m.Sizes[i]
+			if marked {
+				sizes[i] = graph.Static(1)
+			}
+		}
+		v = e.shaped(v, sizes)
+	}
+	return e.call("expand", v, sizesOf(m))
+}
+
+// fit sums a gradient over the dimensions along which its tensor was broadcast, and casts it to the tensor's type.
+func (e *emitter) fit(v graph.Value, like *graph.Meta) graph.Value {
+	if _, isTensor := graph.MetaOf(v); e.err != nil || !isTensor {
+		return e.fail(refuse("a gradient is no tensor"))
+	}
+	v = e.summedTo(v, like.Sizes)
+	if e.err == nil && metaOf(v).DType != like.DType {
+		v = e.cast(v, like.DType)
+	}
+	if e.err == nil && metaOf(v).Device != like.Device {
+		return e.fail(refuse("a gradient on another device than its tensor"))
+	}
+	return v
+}
+
+func (e *emitter) summedTo(v graph.Value, sizes []graph.Size) graph.Value {
+	m, shapes := metaOf(v), e.graph.Shapes
+	if e.err != nil || shapes.AllEqual(m.Sizes, sizes) {
+		return v
+	}
+	leading := m.Dim() - len(sizes)
+	dims := graph.List{}
+	for i := range m.Sizes {
+		if i < leading || shapes.IsOne(sizes[i-leading]) && !shapes.IsOne(m.Sizes[i]) {
+			dims.Items = append(dims.Items, int64(i))
+		}
+	}
+	if len(dims.Items) > 0 {
+		v = e.shapedIfNeeded(e.call("sum", v, dims, true), sizes)
+	}
+	if e.err == nil && !shapes.AllEqual(metaOf(v).Sizes, sizes) {
+		v = e.call("expand", v, sizeList(sizes))
+	}
+	return v
+}
+
+// shapedIfNeeded drops leading dimensions of one element.
+func (e *emitter) shapedIfNeeded(v graph.Value, sizes []graph.Size) graph.Value {
+	if metaOf(v).Dim() > len(sizes) {
+		return e.shaped(v, metaOf(v).Sizes[metaOf(v).Dim()-len(sizes):])
+	}
+	return v
+}
+
+func inversePermutation(e *emitter, args []graph.Value) graph.Value {
+	list, ok := args[0].(graph.List)
+	if !ok {
+		return e.fail(refuse("a permutation is no list"))
+	}
+	rank := int64(len(list.Items))
+	inverse := make([]graph.Value, rank)
+	for i, item := range list.Items {
+		n, _ := item.(int64)
+		inverse[(n+rank)%rank] = int64(i)
+	}
+	return graph.List{Items: inverse}
+}
+
+// area is the number of elements of one channel.
+func area(e *emitter, args []graph.Value) graph.Value {
+	return sizeValue(e.graph.Shapes.Product(metaOf(args[0]).Sizes[2:]))
+}
+
+// length is the size of the dimension that a slice is taken along.
+func (e *emitter) length(args []graph.Value) int64 {
+	m := metaOf(args[0])
+	dim, _ := args[1].(int64)
+	return m.Sizes[(dim+int64(m.Dim()))%int64(m.Dim())].Hint
+}
+
+// bound is a bound of a slice (tensor, dim, bound), counted from the start and within the tensor.
+func (e *emitter) bound(args []graph.Value, absent int64) graph.Value {
+	n, ok := args[2].(int64)
+	if !ok {
+		return absent
+	}
+	length := e.length(args)
+	if n < 0 {
+		n += length
+	}
+	return min(max(n, 0), length)
+}
+
+// within says where clamp leaves a value as it is.
+func within(e *emitter, args []graph.Value) graph.Value {
+	value, low, high := args[0], args[1], args[2]
+	switch {
+	case low == nil:
+		return e.infix("<=", value, high)
+	case high == nil:
+		return e.infix(">=", value, low)
+	}
+	return e.infix("&", e.infix(">=", value, low), e.infix("<=", value, high))
+}
+
+// below says where clamp gives its lower bound.
+func below(e *emitter, args []graph.Value) graph.Value {
+	value, low, high := args[0], args[1], args[2]
+	under := e.infix("<", value, low)
+	if high == nil {
+		return under
+	}
+	return e.infix("&", under, e.infix("<", low, high))
+}
+
+// above says where clamp gives its upper bound, which wins where the bounds cross.
+func above(e *emitter, args []graph.Value) graph.Value {
+	value, low, high := args[0], args[1], args[2]
+	over := e.infix(">", value, high)
+	if low == nil {
+		return over
+	}
+	return e.infix("|", over, e.infix("<", high, low))
+}
+
+// filled puts zeros in the place of gradients that are not there.
+func filled(e *emitter, args []graph.Value) graph.Value {
+	gradients, results := args[0].(graph.List), args[1].(graph.List)
+	list := graph.List{}
+	for i, g := range gradients.Items {
+		if g == nil {
+			g = e.zeros(results.Items[i])
+		}
+		list.Items = append(list.Items, g)
+	}
+	return list
+}
+
+// pieces cuts the gradient of a concatenation.
+func pieces(e *emitter, args []graph.Value) graph.Value {
+	tensors, _ := args[1].(graph.List)
+	dim, _ := args[2].(int64)
+	start := int64(0)
+	list := graph.List{}
+	for _, t := range tensors.Items {
+		m := metaOf(t)
+		if m.Dim() != metaOf(args[0]).Dim() { // an empty vector among matrices, as older programs write
+			list.Items = append(list.Items, e.zeros(t))
+			continue
+		}
+		length := e.length([]graph.Value{t, dim})
+		list.Items = append(list.Items, e.call("narrow", args[0], dim, start, length))
+		start += length
+	}
+	return list
+}
+
+// placed puts gradients where the elements came from that were picked along a dimension.
+func placed(e *emitter, args []graph.Value) graph.Value {
+	gradient, self, dim, indices := args[0], args[1], args[2], args[3]
+	if args[4] != true && metaOf(self).Dim() > 0 {
+		gradient, indices = e.call("unsqueeze", gradient, dim), e.call("unsqueeze", indices, dim)
+	}
+	return e.call("scatter", e.zeros(self), dim, indices, gradient)
+}
+
+// shared divides a gradient equally among the elements that are the extremum.
+func shared(e *emitter, args []graph.Value) graph.Value {
+	gradient, self, result, dim, keep := args[0], args[1], args[2], args[3], args[4]
+	extremum := e.spread(result, self, dim, keep)
+	mask := e.infix("==", self, extremum)
+	if dim == nil {
+		mask = e.infix("|", mask, e.infix("&", e.call("isnan", self), e.call("isnan", extremum)))
+	}
+	dims := graph.List{}
+	for i, marked := range dimensions(metaOf(self).Dim(), dim) {
+		if marked {
+			dims.Items = append(dims.Items, int64(i))
+		}
+	}
+	return e.infix("*", e.infix("/", e.spread(gradient, self, dim, keep), e.call("sum", mask, dims, true)), mask)
+}
+
+// averaged is the gradient of one element of a loss under a reduction.
+func averaged(e *emitter, args []graph.Value) graph.Value {
+	if args[2] == int64(1) {
+		return e.infix("/", args[0], count(args[1], nil))
+	}
+	return args[0]
+}
+
+func wanted(e *emitter, args []graph.Value) graph.Value {
+	list := graph.List{}
+	for _, v := range args {
+		_, isTensor := graph.MetaOf(v)
+		list.Items = append(list.Items, isTensor && e.tracked != nil && e.tracked(v))
+	}
+	return list
+}
+
+func biasSizes(_ *emitter, args []graph.Value) graph.Value {
+	if m, ok := graph.MetaOf(args[0]); ok {
+		return sizesOf(m)
+	}
+	return nil
+}
+
+// classLoss is the negative log likelihood by way of the operators that also give the total weight.
+func classLoss(e *emitter, args []graph.Value) graph.Value {
+	scores, target := args[0], args[1]
+	if smoothing, _ := number(args[5]); smoothing != 0 {
+		return e.fail(refuse("gradients of a loss with label smoothing"))
+	}
+	name := "nll_loss_forward"
+	switch m := metaOf(scores); {
+	case m.Dim() == 4:
+		name = "nll_loss2d_forward"
+	case m.Dim() > 2:
+		return e.fail(refuse("gradients of a class loss in %d dimensions", m.Dim()))
+	}
+	return e.item(e.call(name, scores, target, args[2], args[3], args[4]), int64(0))
+}
+
+// varianceFactor is 2 / (number of elements − correction).
+func varianceFactor(_ *emitter, args []graph.Value) graph.Value {
+	correction := 1.0
+	if given, ok := number(args[2]); ok {
+		correction = given
+	}
+	return 2 / (float64(count(args[0], args[1])) - correction)
+}
+
+func normGradient(e *emitter, args []graph.Value) graph.Value {
+	gradient, self, result, order, dim, keep := args[0], args[1], args[2], args[3], args[4], args[5]
+	n, given := number(order)
+	switch {
+	case order == nil || given && n == 2:
+		zero := e.infix("==", result, int64(0))
+		return e.infix("*", e.spread(e.call("where", zero, int64(0), e.infix("/", gradient, result)), self, dim, keep), self)
+	case given && n == 1:
+		return e.infix("*", e.spread(gradient, self, dim, keep), e.call("sign", self))
+	}
+	return e.fail(refuse("gradients of a norm of this order"))
+}
+
+// wide is a tensor of 16-bit floats in float32, and any other as it is.
+func (e *emitter) wide(v graph.Value) graph.Value {
+	if m := metaOf(v); m.DType.IsFloat() && m.DType.Bytes() < 4 {
+		return e.cast(v, graph.Float32)
+	}
+	return v
+}
+
+func softmaxGradient(e *emitter, args []graph.Value) graph.Value {
+	gradient, result := e.wide(args[0]), e.wide(args[1])
+	product := e.infix("*", gradient, result)
+	return e.infix("-", product, e.infix("*", result, e.call("sum", product, graph.List{Items: args[2:3]}, true)))
+}
+
+func logSoftmaxGradient(e *emitter, args []graph.Value) graph.Value {
+	gradient, result := e.wide(args[0]), e.wide(args[1])
+	return e.infix("-", gradient, e.infix("*", e.call("exp", result), e.call("sum", gradient, graph.List{Items: args[2:3]}, true)))
+}
+
+// normalised gives x · rsqrt(mean(x²) + eps) and the second factor.
+func (e *emitter) normalised(input, shape, eps graph.Value) (normal, scale, dims graph.Value) {
+	m := metaOf(input)
+	list := graph.List{}
+	for i := range shape.(graph.List).Items {
+		list.Items = append([]graph.Value{int64(m.Dim() - 1 - i)}, list.Items...)
+	}
+	if _, ok := number(eps); !ok {
+		return e.fail(refuse("gradients of rms_norm with eps=None")), nil, nil
+	}
+	x := e.wide(input)
+	scale = e.call("rsqrt", e.infix("+", e.call("mean", e.infix("*", x, x), list, true), eps))
+	return e.infix("*", x, scale), scale, list
+}
+
+func rmsNormGradient(e *emitter, args []graph.Value) graph.Value {
+	normal, scale, dims := e.normalised(args[1], args[2], args[4])
+	gradient := e.wide(args[0])
+	if args[3] != nil {
+		gradient = e.infix("*", gradient, e.wide(args[3]))
+	}
+	mean := e.call("mean", e.infix("*", gradient, normal), dims, true)
+	return e.infix("*", scale, e.infix("-", gradient, e.infix("*", normal, mean)))
+}
+
+func rmsNormWeightGradient(e *emitter, args []graph.Value) graph.Value {
+	normal, _, _ := e.normalised(args[1], args[2], args[4])
+	return e.infix("*", e.wide(args[0]), normal)
+}
+
+// gluGradient: of a · sigmoid(b), where a and b are the halves.
+func gluGradient(e *emitter, args []graph.Value) graph.Value {
+	gradient, self, dim := args[0], args[1], args[2]
+	half := e.length([]graph.Value{self, dim}) / 2
+	a, gate := e.call("narrow", self, dim, int64(0), half), e.call("sigmoid", e.call("narrow", self, dim, half, half))
+	left := e.infix("*", gradient, gate)
+	right := e.infix("*", e.infix("*", left, a), e.infix("-", int64(1), gate))
+	return e.call("cat", graph.List{Items: []graph.Value{left, right}}, dim)
+}
+
+// repeatsSummed adds the gradients of the copies that repeat made.
+func repeatsSummed(e *emitter, args []graph.Value) graph.Value {
+	m := metaOf(args[1])
+	repeats, _ := args[2].(graph.List)
+	leading := len(repeats.Items) - m.Dim()
+	var sizes []graph.Size
+	dims := graph.List{}
+	for i, item := range repeats.Items {
+		n, ok := item.(int64)
+		if !ok {
+			return e.fail(refuse("gradients of repeat with sizes that change"))
+		}
+		dims.Items = append(dims.Items, int64(len(sizes)))
+		sizes = append(sizes, graph.Static(n))
+		if i >= leading {
+			sizes = append(sizes, m.Sizes[i-leading])
+		}
+	}
+	if len(dims.Items) == 0 {
+		return args[0]
+	}
+	return e.call("sum", e.shaped(args[0], sizes), dims, false)
+}
+
+// matmulGradient is the gradient of one factor of a product that broadcasts batches and takes vectors for matrices.
+func (e *emitter) matmulGradient(gradient, left, right graph.Value, ofLeft bool) graph.Value {
+	a, b := metaOf(left), metaOf(right)
+	if a.Dim() == 1 && b.Dim() == 1 {
+		return e.infix("*", gradient, map[bool]graph.Value{true: right, false: left}[ofLeft])
+	}
+	if a.Dim() == 1 {
+		left, gradient = e.call("unsqueeze", left, int64(0)), e.call("unsqueeze", gradient, int64(-2))
+	}
+	if b.Dim() == 1 {
+		right, gradient = e.call("unsqueeze", right, int64(-1)), e.call("unsqueeze", gradient, int64(-1))
+	}
+	if e.err != nil {
+		return nil
+	}
+	var result graph.Value
+	switch factor := metaOf(right); {
+	case ofLeft:
+		result = e.summedTo(e.call("matmul", gradient, e.call("transpose", right, int64(-2), int64(-1))), metaOf(left).Sizes)
+	case factor.Dim() == 2:
+		result = e.call("mm", e.call("t", e.rows(left)), e.rows(gradient))
+	default:
+		result = e.summedTo(e.call("matmul", e.call("transpose", left, int64(-2), int64(-1)), gradient), factor.Sizes)
+	}
+	if ofLeft {
+		return e.shaped(result, a.Sizes)
+	}
+	return e.shaped(result, b.Sizes)
+}

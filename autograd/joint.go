@@ -1,0 +1,270 @@
+package autograd
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"fusee/graph"
+)
+
+// joint writes the forward operations, the richer ones of the derivative table in the place of those whose backward reads more than their results,
+// and after them the operators that carry the gradients of the results back to the inputs.
+func joint(d *differentiation) error {
+	j := newJoiner(d)
+	for _, n := range d.result.Functional.Nodes {
+		if err := j.forward(n); err != nil {
+			return err
+		}
+	}
+	d.boundary = len(j.graph.Nodes)
+	results := make([]graph.Value, len(d.outputs.results))
+	for i, v := range d.outputs.results {
+		results[i] = j.values[keyOf(v)]
+	}
+	j.graph.Outputs = results
+	if err := j.seed(d); err != nil {
+		return err
+	}
+	for _, entry := range slices.Backward(j.tape) {
+		if err := j.backward(entry); err != nil {
+			return err
+		}
+	}
+	for i, input := range d.source.Inputs {
+		if g := j.gradients[keyOf(j.graph.Inputs[i])]; input.Meta.RequiresGrad && g != nil {
+			d.result.Gradients = append(d.result.Gradients, i)
+			j.graph.Outputs = append(j.graph.Outputs, g)
+		}
+	}
+	if len(d.result.Gradients) == 0 {
+		return refuse("no gradient reaches an input")
+	}
+	d.result.Joint = j.graph
+	return nil
+}
+
+// entry is an operator that gradients flow back through.
+type entry struct {
+	node       *graph.Node
+	derivative *graph.Derivative
+}
+
+// joiner builds the joint graph.
+type joiner struct {
+	graph *graph.Graph
+	state graph.State
+	// values says what stands for a value of the functional graph.
+	values    map[key]graph.Value
+	tracked   map[key]bool
+	tape      []entry
+	gradients map[key]graph.Value
+}
+
+func newJoiner(d *differentiation) *joiner {
+	j := &joiner{graph: graph.NewGraph(d.source.Name + "_joint"), state: d.state, values: map[key]graph.Value{},
+		tracked: map[key]bool{}, gradients: map[key]graph.Value{}}
+	j.graph.Shapes = d.source.Shapes
+	for _, input := range d.source.Inputs {
+		copied := j.graph.AddTensor(input.Name, withoutGradient(input.Meta))
+		j.values[keyOf(input)], j.tracked[keyOf(copied)] = copied, input.Meta.RequiresGrad
+	}
+	return j
+}
+
+// withoutGradient drops what only autograd cares about.
+func withoutGradient(m graph.Meta) graph.Meta {
+	m.RequiresGrad = false
+	m.Flags &^= graph.FlagParameter | graph.FlagLeaf | graph.FlagGradFn | graph.FlagHooked
+	return m
+}
+
+func (j *joiner) replace(v graph.Value) graph.Value { return j.values[keyOf(v)] }
+
+func (j *joiner) isTracked(v graph.Value) bool { return j.tracked[keyOf(v)] }
+
+func (j *joiner) emitter() *emitter {
+	return &emitter{graph: j.graph, state: j.state, tracked: j.isTracked}
+}
+
+// forward copies a node of the functional graph, or writes what stands for it where gradients flow through it.
+func (j *joiner) forward(n *graph.Node) error {
+	recorded := slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad })
+	reached := slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return j.isTracked(j.replace(v)) })
+	if recorded && !reached {
+		return refuse("gradients begin at %s", n.Target)
+	}
+	if recorded {
+		derivative, ok := graph.DerivativeOf(n.Target)
+		if !ok {
+			return refuse("%s has no derivative in the table", n.Target)
+		}
+		if derivative.Instead != "" {
+			return j.instead(n, derivative)
+		}
+	}
+	node := copyNode(j.graph, n, j.replace)
+	for i := range node.Outputs {
+		j.values[keyOf(n.Output(i))] = node.Output(i)
+		j.tracked[keyOf(node.Output(i))] = n.Outputs[i].Meta.RequiresGrad
+		node.Outputs[i].Meta = withoutGradient(node.Outputs[i].Meta)
+	}
+	if recorded {
+		derivative, _ := graph.DerivativeOf(n.Target)
+		j.tape = append(j.tape, entry{node, derivative})
+	}
+	return nil
+}
+
+// instead evaluates what stands for a node; every operator of it is recorded in its turn.
+func (j *joiner) instead(n *graph.Node, derivative *graph.Derivative) error {
+	names, err := parameters(n, j.replace)
+	if err != nil {
+		return err
+	}
+	e := j.emitter()
+	e.appended = j.record
+	value, err := e.evaluate(derivative.Instead, names)
+	if err != nil {
+		return err
+	}
+	if list, ok := value.(graph.List); ok && len(list.Items) > 0 {
+		value = list.Items[0]
+	}
+	m, isTensor := graph.MetaOf(value)
+	wanted := &n.Outputs[0].Meta
+	if !isTensor || len(n.Outputs) != 1 || m.DType != wanted.DType || !j.graph.Shapes.AllEqual(m.Sizes, wanted.Sizes) || !j.graph.Shapes.AllEqual(m.Strides, wanted.Strides) {
+		return refuse("%s gives another result where gradients are wanted", n.Target)
+	}
+	j.values[keyOf(n.Output(0))] = value
+	return nil
+}
+
+// record puts an operator on the tape when gradients flow through it, and has its origin be that of the operator it stands for.
+func (j *joiner) record(n *graph.Node) error {
+	if !slices.ContainsFunc(argumentsOf(n), j.isTracked) {
+		return nil
+	}
+	derivative, ok := graph.DerivativeOf(n.Target)
+	switch {
+	case !ok:
+		return refuse("%s has no derivative in the table", n.Target)
+	case derivative.Instead != "":
+		return refuse("%s stands for an operator and has none that stands for it", n.Target)
+	}
+	for i, o := range n.Outputs {
+		j.tracked[keyOf(n.Output(i))] = o.Meta.DType.IsDifferentiable()
+	}
+	j.tape = append(j.tape, entry{n, derivative})
+	return nil
+}
+
+// seed adds an input for the gradient of each differentiable result.
+func (j *joiner) seed(d *differentiation) error {
+	for i, v := range d.outputs.results {
+		if !d.result.Differentiable[i] {
+			continue
+		}
+		result := j.values[keyOf(v)]
+		m := withoutGradient(*metaOf(result))
+		m.Offset = graph.Static(0)
+		m.Flags = 0
+		j.gradients[keyOf(result)] = j.graph.AddTensor("gradient"+strconv.Itoa(i), m)
+	}
+	if len(j.gradients) == 0 {
+		return refuse("no result requires gradients")
+	}
+	return nil
+}
+
+// backward appends what carries the gradients of an operator's results to its arguments.
+func (j *joiner) backward(en entry) error {
+	n := en.node
+	gradients, results := graph.List{}, graph.List{}
+	reached := false
+	for i := range n.Outputs {
+		g := j.gradients[keyOf(n.Output(i))]
+		reached = reached || g != nil
+		gradients.Items, results.Items = append(gradients.Items, g), append(results.Items, graph.Value(n.Output(i)))
+	}
+	if !reached {
+		return nil
+	}
+	names, err := parameters(n, func(v graph.Value) graph.Value { return v })
+	if err != nil {
+		return err
+	}
+	single := strings.HasSuffix(schemaReturns(n), "[]")
+	if gradients.Items[0] == nil && !single {
+		return refuse("only a further result of %s is used where gradients flow", n.Target)
+	}
+	if len(gradients.Items) > 1 && !single && slices.ContainsFunc(gradients.Items[1:], func(v graph.Value) bool { return v != nil }) {
+		return refuse("gradients flow into a further result of %s", n.Target)
+	}
+	names["grad"], names["grads"], names["result"], names["results"] = gradients.Items[0], gradients, results.Items[0], results
+	return j.distribute(en, names)
+}
+
+func schemaReturns(n *graph.Node) string {
+	op, ok := n.Operator()
+	if !ok {
+		return ""
+	}
+	return op.Schema.Returns
+}
+
+// distribute evaluates the formulas of the parameters that gradients flow to.
+func (j *joiner) distribute(en entry, names scope) error {
+	op, _ := en.node.Operator()
+	evaluated := map[string]graph.Value{}
+	for _, p := range op.Schema.Parameters {
+		if !slices.ContainsFunc(graph.Tensors(names[p.Name]), j.isTracked) {
+			continue
+		}
+		formula, ok := en.derivative.Of(p.Name)
+		if !ok {
+			return refuse("%s has no derivative with respect to %s", en.node.Target, p.Name)
+		}
+		value, known := evaluated[formula.Formula]
+		if !known {
+			var err error
+			if value, err = j.emitter().evaluate(formula.Formula, names); err != nil {
+				return err
+			}
+			evaluated[formula.Formula] = value
+		}
+		if list, isList := value.(graph.List); isList && len(formula.Parameters) > 1 {
+			value = list.Items[slices.Index(formula.Parameters, p.Name)]
+		}
+		if err := j.accumulate(names[p.Name], value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accumulate adds a gradient to that of an argument, or item by item to those of a list.
+func (j *joiner) accumulate(argument, gradient graph.Value) error {
+	if list, ok := argument.(graph.List); ok {
+		items, isList := gradient.(graph.List)
+		if !isList || len(items.Items) != len(list.Items) {
+			return refuse("a list has another number of gradients")
+		}
+		for i, item := range list.Items {
+			if err := j.accumulate(item, items.Items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !j.isTracked(argument) {
+		return nil
+	}
+	e := j.emitter()
+	gradient = e.fit(gradient, metaOf(argument))
+	if known := j.gradients[keyOf(argument)]; known != nil {
+		gradient = e.call("add", known, gradient)
+	}
+	j.gradients[keyOf(argument)] = gradient
+	return e.err
+}

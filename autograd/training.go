@@ -1,0 +1,209 @@
+package autograd
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/graph"
+)
+
+// Training is a differentiated graph (docs/contracts.md, section 5).
+type Training struct {
+	// Functional is the graph in aten operators, with the results as outputs. Of in-place operations it holds those on the memory of inputs only.
+	Functional *graph.Graph
+	// Joint computes the results and then the gradients; its inputs are the graph's and then the gradients of the differentiable results.
+	Joint *graph.Graph
+	// Forward gives the results and then what Backward reads and is neither input nor result.
+	Forward *graph.Graph
+	// Backward takes what Saved says and then the gradients of the differentiable results, and gives those of the inputs in Gradients.
+	Backward *graph.Graph
+	// Results counts the results. Each owns its memory.
+	Results int
+	// Differentiable says of each result whether gradients flow into it.
+	Differentiable []bool
+	Saved          []Place
+	Gradients      []int
+	// Needs lists for each gradient the differentiable results, by position among them, that it depends on.
+	Needs [][]int
+	// Changed lists the inputs whose memory the graph writes.
+	Changed []int
+	// Outputs makes the graph's outputs from its inputs and then the results; nil where the outputs are the results.
+	Outputs *graph.Graph
+}
+
+// Place says where something that backward reads comes from: an input of the graph, or an output of Forward.
+type Place struct {
+	Input bool
+	Index int
+}
+
+// Refusal is the reason why a graph is not differentiated.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
+func refuse(format string, arguments ...any) error { return Refusal(fmt.Sprintf(format, arguments...)) }
+
+// pass is one stage.
+type pass struct {
+	name string
+	run  func(*differentiation) error
+}
+
+func passes() []pass {
+	return []pass{{"functional", functional}, {"joint", joint}, {"partition", partition}}
+}
+
+// differentiation is what the passes hand on.
+type differentiation struct {
+	source  *graph.Graph
+	state   graph.State
+	outputs outputs
+	result  *Training
+	// boundary is the number of the joint graph's nodes that belong to the forward pass.
+	boundary int
+}
+
+// Differentiate makes the forward and backward graphs of a graph; its nodes may be torch-level or aten-level, and the graph is not changed. The
+// state is the one of the capture. The error is a Refusal where the graph holds something that has no derivative here.
+func Differentiate(g *graph.Graph, state graph.State) (*Training, error) {
+	state.GradMode = false // what the passes append is not recorded again
+	d := &differentiation{source: g, state: state, result: &Training{}}
+	if err := d.checkInputs(); err != nil {
+		return nil, err
+	}
+	for _, pass := range passes() {
+		if err := pass.run(d); err != nil {
+			return nil, errors.Wrapf(err, "autograd pass %s", pass.name)
+		}
+	}
+	return d.result, d.verify()
+}
+
+// verify checks the structure of what the passes made.
+func (d *differentiation) verify() error {
+	r := d.result
+	for _, g := range []*graph.Graph{r.Functional, r.Joint, r.Forward, r.Backward, r.Outputs} {
+		if g == nil {
+			continue
+		}
+		if err := g.Verify(); err != nil {
+			return errors.Wrap(err, "a differentiated graph")
+		}
+	}
+	return nil
+}
+
+func (d *differentiation) checkInputs() error {
+	if d.source.Shapes != nil && len(d.source.Shapes.Symbols()) > 0 {
+		return refuse("gradients of graphs with sizes or numbers that change")
+	}
+	for _, input := range d.source.Inputs {
+		switch {
+		case input.Kind != graph.Tensor:
+			return refuse("gradients of graphs with numbers that change")
+		case input.Meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg|graph.FlagIntercepted) != 0:
+			return refuse("gradients with the input %s, which is no plain tensor", input.Name)
+		case input.Meta.Flags&graph.FlagInference != 0:
+			return refuse("gradients with the input %s, an inference tensor", input.Name)
+		case input.Meta.RequiresGrad && input.Meta.DType.IsComplex():
+			return refuse("gradients of complex numbers")
+		}
+	}
+	return nil
+}
+
+// key names a tensor by what made it.
+type key struct {
+	input *graph.Input
+	node  *graph.Node
+	index int
+}
+
+func keyOf(v graph.Value) key {
+	switch v := v.(type) {
+	case *graph.Input:
+		return key{input: v}
+	case *graph.Output:
+		return key{node: v.Node, index: v.Index}
+	}
+	return key{}
+}
+
+// relationOf says how a value's memory relates to another's.
+func relationOf(v graph.Value) graph.Relation {
+	if o, ok := v.(*graph.Output); ok {
+		return o.Node.Outputs[o.Index].Relation
+	}
+	return graph.New()
+}
+
+// rootOf follows views and in-place results to the tensor that owns the memory.
+func rootOf(v graph.Value) graph.Value {
+	for r := relationOf(v); r.Kind != graph.RelationNew; r = relationOf(v) {
+		v = r.Of
+	}
+	return v
+}
+
+// metaOf is the metadata of a value that is known to be a tensor.
+func metaOf(v graph.Value) *graph.Meta {
+	m, ok := graph.MetaOf(v)
+	if !ok {
+		return &graph.Meta{}
+	}
+	return m
+}
+
+// mapped applies a function to every tensor in a value.
+func mapped(v graph.Value, f func(graph.Value) graph.Value) graph.Value {
+	switch v := v.(type) {
+	case *graph.Input, *graph.Output:
+		return f(v)
+	case graph.List:
+		items := make([]graph.Value, len(v.Items))
+		for i, item := range v.Items {
+			items[i] = mapped(item, f)
+		}
+		return graph.List{Items: items, Tuple: v.Tuple}
+	case graph.Slice:
+		return graph.Slice{Start: mapped(v.Start, f), Stop: mapped(v.Stop, f), Step: mapped(v.Step, f)}
+	}
+	return v
+}
+
+// copyNode appends a copy of an aten node to a graph, with its tensors replaced.
+func copyNode(to *graph.Graph, n *graph.Node, replace func(graph.Value) graph.Value) *graph.Node {
+	args := make([]graph.Value, len(n.Args))
+	for i, arg := range n.Args {
+		args[i] = mapped(arg, replace)
+	}
+	keywords := make([]graph.Keyword, len(n.Keywords))
+	for i, k := range n.Keywords {
+		keywords[i] = graph.Keyword{Name: k.Name, Value: mapped(k.Value, replace)}
+	}
+	infos := make([]graph.OutputInfo, len(n.Outputs))
+	for i, o := range n.Outputs {
+		o.Relation.Of = mapped(o.Relation.Of, replace)
+		infos[i] = o
+	}
+	node := to.Append(n.Target, args, keywords, infos, nil)
+	for _, v := range n.Mutates {
+		node.Mutates = append(node.Mutates, mapped(v, replace))
+	}
+	node.Random, node.MayRaise, node.Origin, node.Schema = n.Random, n.MayRaise, n.Origin, n.Schema
+	if list, ok := n.Result.(graph.List); ok && len(n.Outputs) == 1 {
+		node.Result = graph.List{Items: []graph.Value{node.Output(0)}, Tuple: list.Tuple}
+	}
+	return node
+}
+
+// argumentsOf lists the tensors that a node reads or writes.
+func argumentsOf(n *graph.Node) []graph.Value {
+	values := append([]graph.Value(nil), n.Args...)
+	for _, k := range n.Keywords {
+		values = append(values, k.Value)
+	}
+	return graph.Tensors(values...)
+}

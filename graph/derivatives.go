@@ -1,0 +1,88 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Derivative says how gradients flow back through an operator. Instead, when it is not empty, is a call that stands for the operator
+// where gradients are wanted, since it also gives what the backward formulas read; its own operators have derivatives of their own.
+// The formulas are read by package autograd.
+type Derivative struct {
+	Instead   string
+	Gradients []GradientFormula
+}
+
+// GradientFormula gives the gradients of one or several parameters: of several, the formula's results in order.
+type GradientFormula struct {
+	Parameters []string
+	Formula    string
+}
+
+// derivativeRow is the written form: the operator without "aten.", what stands for it, and "parameter, parameter: formula" for each formula.
+type derivativeRow struct {
+	target, instead string
+	gradients       []string
+}
+
+func gradients(target string, formulas ...string) derivativeRow {
+	return derivativeRow{target: target, gradients: formulas}
+}
+
+func instead(target, call string) derivativeRow { return derivativeRow{target: target, instead: call} }
+
+var derivatives = sync.OnceValue(func() map[string]*Derivative {
+	table := map[string]*Derivative{}
+	for _, rows := range [][]derivativeRow{
+		unaryDerivatives(), binaryDerivatives(), conditionalDerivatives(), activationDerivatives(), viewDerivatives(), reductionDerivatives(),
+		matrixDerivatives(), normalisationDerivatives(), indexDerivatives(), shapeDerivatives(), lossDerivatives(), poolingDerivatives(),
+	} {
+		for _, r := range rows {
+			table[r.fullTarget()] = r.parse()
+		}
+	}
+	return table
+})
+
+func (r derivativeRow) fullTarget() string {
+	if strings.Contains(r.target, ".") {
+		return "aten." + r.target
+	}
+	return "aten." + r.target + ".default"
+}
+
+func (r derivativeRow) parse() *Derivative {
+	derivative := &Derivative{Instead: r.instead}
+	for _, text := range r.gradients {
+		names, formula, _ := strings.Cut(text, ": ")
+		derivative.Gradients = append(derivative.Gradients, GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula})
+	}
+	return derivative
+}
+
+// DerivativeOf gives the derivative of an operator by its target, "aten.mul.Tensor".
+func DerivativeOf(target string) (*Derivative, bool) {
+	derivative, ok := derivatives()[target]
+	return derivative, ok
+}
+
+// DifferentiableTargets lists the operators that have a derivative, sorted.
+func DifferentiableTargets() []string {
+	targets := make([]string, 0, len(derivatives()))
+	for target := range derivatives() {
+		targets = append(targets, target)
+	}
+	slices.Sort(targets)
+	return targets
+}
+
+// Of finds the formula for a parameter.
+func (d *Derivative) Of(parameter string) (GradientFormula, bool) {
+	for _, g := range d.Gradients {
+		if slices.Contains(g.Parameters, parameter) {
+			return g, true
+		}
+	}
+	return GradientFormula{}, false
+}

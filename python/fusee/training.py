@@ -1,0 +1,132 @@
+"""Graphs that gradients are recorded through: two launch plans in one ``torch.autograd.Function`` (docs/contracts.md, section 5)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _shim, pygraph
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Tensors = Sequence[Tensor]
+    Gradients = Sequence[Tensor | None]
+
+Run = Callable[..., tuple[Any, ...]]
+
+
+class TrainedGraph:
+    """A callable of the graph's inputs that returns the tuple of its outputs, which autograd knows how to go back from."""
+
+    def __init__(self, graph: dict[str, Any], value: pygraph.Value) -> None:
+        """``graph`` is a graph of section 5 with ``runs`` "training"; ``value`` turns references into live objects."""
+        training = graph["training"]
+        self.forward = _shim.LaunchPlan(training["forward"])
+        self.backward = _shim.LaunchPlan(training["backward"])
+        self.results: int = training["results"]
+        self.differentiable: list[bool] = training["differentiable"]
+        self.saved: list[tuple[str, int]] = [tuple(place) for place in training["saved"]]
+        self.layouts: list[tuple[int, ...]] = [tuple(strides) for strides in training["layouts"]]
+        self.gradients: list[int] = training["gradients"]
+        self.needs: list[list[int]] = training["needs"]
+        self.changed: list[int] = training["changed"]
+        self.inputs = len(graph["inputs"])
+        self.replay: Run = pygraph.as_function(graph, value)
+        outputs = training["outputs"]
+        self._outputs: Run | None = pygraph.as_function(outputs, value) if outputs else None
+        self._apply = _function().apply
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        results = self._apply(self, *inputs)
+        return results if self._outputs is None else self._outputs(*inputs, *results)
+
+    def fitted(self, gradient: Tensor, place: int) -> Tensor:
+        """The gradient of the differentiable result number ``place`` in the layout that the plan reads."""
+        strides = self.layouts[place]
+        if gradient.stride() == strides and not gradient.is_conj() and not gradient.is_neg():
+            return gradient
+        import torch
+
+        laid_out = torch.empty_strided(gradient.shape, strides, dtype=gradient.dtype, device=gradient.device)
+        return laid_out.copy_(gradient)
+
+    def by_input(self, gradients: Gradients) -> tuple[Any, ...]:
+        """What ``backward`` returns: nothing for the graph itself, then a gradient or None for each input."""
+        found: list[Any] = [None] * (self.inputs + 1)
+        for index, gradient in zip(self.gradients, gradients, strict=True):
+            found[index + 1] = gradient
+        return tuple(found)
+
+    def recomputed(self, inputs: Tensors, given: Gradients) -> tuple[Any, ...]:
+        """Gradients by running the graph again under autograd, differentiable themselves where gradients are recorded now."""
+        import torch
+
+        create_graph = torch.is_grad_enabled()
+        with torch.enable_grad():
+            # Aliases, so that nothing before the graph is differentiated too where one input comes from another.
+            local = [tensor.view_as(tensor) if isinstance(tensor, torch.Tensor) else tensor for tensor in inputs]
+            for index in self.changed:
+                local[index] = inputs[index].clone()
+            results = [result for result, wanted in zip(self.replay(*local), self.differentiable, strict=True) if wanted]
+            pairs = [(result, gradient) for result, gradient in zip(results, given, strict=True) if gradient is not None]
+            if not pairs:
+                return self.by_input([None] * len(self.gradients))
+            found = torch.autograd.grad(
+                [result for result, _ in pairs],
+                [local[index] for index in self.gradients],
+                [gradient for _, gradient in pairs],
+                create_graph=create_graph,
+                allow_unused=True,
+            )
+        return self.by_input(found)
+
+
+@functools.lru_cache(maxsize=1)
+def _function() -> Any:
+    """The autograd function behind all trained graphs; made late, since torch is imported late."""
+    import torch
+
+    class CompiledGraph(torch.autograd.Function):
+        """Runs the plans. ``context`` keeps what backward reads, and the inputs for when it is differentiated itself."""
+
+        @staticmethod
+        def forward(context: Any, graph: TrainedGraph, *inputs: Any) -> tuple[Any, ...]:
+            """The results of the graph."""
+            made = graph.forward(*inputs)
+            context.set_materialize_grads(False)
+            context.graph = graph
+            context.inputs = inputs
+            context.versions = [tensor._version for tensor in inputs]
+            context.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
+            results = made[: graph.results]
+            fixed = [result for result, wanted in zip(results, graph.differentiable, strict=True) if not wanted]
+            if fixed:
+                context.mark_non_differentiable(*fixed)
+            return results
+
+        @staticmethod
+        def backward(context: Any, *gradients: Any) -> tuple[Any, ...]:
+            """The gradients of the graph's inputs."""
+            graph: TrainedGraph = context.graph
+            saved = context.saved_tensors
+            given = [gradient for gradient, wanted in zip(gradients, graph.differentiable, strict=True) if wanted]
+            if torch.is_grad_enabled() or any(gradient is None for gradient in given):
+                _check_unchanged(context)
+                return graph.recomputed(context.inputs, given)
+            fitted = [graph.fitted(gradient, place) for place, gradient in enumerate(given)]
+            return graph.by_input(graph.backward(*saved, *fitted))
+
+    return CompiledGraph
+
+
+def _check_unchanged(context: Any) -> None:
+    """Inputs that are read again must still hold what they held."""
+    for index, (tensor, version) in enumerate(zip(context.inputs, context.versions, strict=True)):
+        if tensor._version != version and index not in context.graph.changed:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"an input of a compiled graph, a tensor of shape {list(tensor.shape)}, is at version {tensor._version}; "
+                f"expected version {version} instead"
+            )
