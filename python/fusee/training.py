@@ -1,4 +1,4 @@
-"""Graphs that gradients are recorded through: two launch plans in one ``torch.autograd.Function`` (docs/contracts.md, section 5)."""
+"""Graphs that autograd records: two launch plans in one ``torch.autograd.Function`` (docs/contracts.md, section 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = Callable[..., tuple[Any, ...]]
 
 
 class TrainedGraph:
-    """A callable of the graph's inputs that returns the tuple of its outputs, which autograd knows how to go back from."""
+    """A callable of the graph's inputs that returns the tuple of its outputs, with gradients."""
 
     def __init__(self, graph: dict[str, Any], value: pygraph.Value) -> None:
         """``graph`` is a graph of section 5 with ``runs`` "training"; ``value`` turns references into live objects."""
@@ -42,6 +42,10 @@ class TrainedGraph:
         results = self._apply(self, *inputs)
         return results if self._outputs is None else self._outputs(*inputs, *results)
 
+    def chosen(self, results: Sequence[Any], differentiable: bool = True) -> list[Any]:
+        """Those of the results, or of what is given for each of them, that are differentiable, or those that are not."""
+        return [one for one, is_so in zip(results, self.differentiable, strict=True) if is_so == differentiable]
+
     def fitted(self, gradient: Tensor, place: int) -> Tensor:
         """The gradient of the differentiable result number ``place`` in the layout that the plan reads."""
         strides = self.layouts[place]
@@ -60,7 +64,7 @@ class TrainedGraph:
         return tuple(found)
 
     def recomputed(self, inputs: Tensors, given: Gradients) -> tuple[Any, ...]:
-        """Gradients by running the graph again under autograd, differentiable themselves where gradients are recorded now."""
+        """Gradients by running the graph again under autograd; differentiable where gradients are recorded now."""
         import torch
 
         create_graph = torch.is_grad_enabled()
@@ -69,14 +73,14 @@ class TrainedGraph:
             local = [tensor.view_as(tensor) if isinstance(tensor, torch.Tensor) else tensor for tensor in inputs]
             for index in self.changed:
                 local[index] = inputs[index].clone()
-            results = [result for result, wanted in zip(self.replay(*local), self.differentiable, strict=True) if wanted]
-            pairs = [(result, gradient) for result, gradient in zip(results, given, strict=True) if gradient is not None]
-            if not pairs:
+            results = self.chosen(self.replay(*local))
+            present = [place for place, gradient in enumerate(given) if gradient is not None]
+            if not present:
                 return self.by_input([None] * len(self.gradients))
             found = torch.autograd.grad(
-                [result for result, _ in pairs],
+                [results[place] for place in present],
                 [local[index] for index in self.gradients],
-                [gradient for _, gradient in pairs],
+                [given[place] for place in present],
                 create_graph=create_graph,
                 allow_unused=True,
             )
@@ -89,7 +93,7 @@ def _function() -> Any:
     import torch
 
     class CompiledGraph(torch.autograd.Function):
-        """Runs the plans. ``context`` keeps what backward reads, and the inputs for when it is differentiated itself."""
+        """Runs the plans. ``context`` keeps what backward reads, and the inputs in case it is differentiated too."""
 
         @staticmethod
         def forward(context: Any, graph: TrainedGraph, *inputs: Any) -> tuple[Any, ...]:
@@ -101,9 +105,7 @@ def _function() -> Any:
             context.versions = [tensor._version for tensor in inputs]
             context.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
             results = made[: graph.results]
-            fixed = [result for result, wanted in zip(results, graph.differentiable, strict=True) if not wanted]
-            if fixed:
-                context.mark_non_differentiable(*fixed)
+            context.mark_non_differentiable(*graph.chosen(results, False))
             return results
 
         @staticmethod
@@ -111,7 +113,7 @@ def _function() -> Any:
             """The gradients of the graph's inputs."""
             graph: TrainedGraph = context.graph
             saved = context.saved_tensors
-            given = [gradient for gradient, wanted in zip(gradients, graph.differentiable, strict=True) if wanted]
+            given = graph.chosen(gradients)
             if torch.is_grad_enabled() or any(gradient is None for gradient in given):
                 _check_unchanged(context)
                 return graph.recomputed(context.inputs, given)
@@ -127,6 +129,6 @@ def _check_unchanged(context: Any) -> None:
         if tensor._version != version and index not in context.graph.changed:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"an input of a compiled graph, a tensor of shape {list(tensor.shape)}, is at version {tensor._version}; "
+                f"an input of a compiled graph, of shape {list(tensor.shape)}, is at version {tensor._version}; "
                 f"expected version {version} instead"
             )
