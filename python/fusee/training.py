@@ -43,7 +43,7 @@ class TrainedGraph:
         return results if self._outputs is None else self._outputs(*inputs, *results)
 
     def chosen(self, results: Sequence[Any], differentiable: bool = True) -> list[Any]:
-        """Those of the results, or of what is given for each of them, that are differentiable, or those that are not."""
+        """Those of the results, or of what is given for each, that are differentiable, or those that are not."""
         return [one for one, is_so in zip(results, self.differentiable, strict=True) if is_so == differentiable]
 
     def fitted(self, gradient: Tensor, place: int) -> Tensor:
