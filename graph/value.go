@@ -97,6 +97,8 @@ const (
 	FlagHooked    MetaFlags = 128
 	// FlagIntercepted marks instances of a subclass of torch.Tensor that are plain memory to everything but __torch_function__.
 	FlagIntercepted MetaFlags = 256
+	// FlagWrapper marks instances of a subclass that wraps other tensors, whose operations only Python can run.
+	FlagWrapper MetaFlags = 512
 )
 
 // Meta describes a tensor without its elements. Strides and Offset count elements.

@@ -299,8 +299,10 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 		return rangeText(path, check.Arguments)
 	case "float":
 		return fmt.Sprintf("type(%s) is float", path)
-	case "tensor":
+	case "tensor", "resolved":
 		return fmt.Sprintf("%s is a tensor like %s", path, operands)
+	case "flattened":
+		return fmt.Sprintf("%s wraps what it did: %s", path, operands)
 	}
 	return fmt.Sprintf("%s(%s, %s)", check.Kind, path, operands)
 }

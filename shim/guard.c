@@ -283,6 +283,15 @@ static bool in_range(const GuardCheck *check, PyObject *value) {
     return !overflow && check->low <= number && number <= check->high;
 }
 
+/* An exception means that the value is not what the predicate knows. */
+static bool predicate_holds(PyObject *predicate, PyObject *value) {
+    PyObject *answer = PyObject_CallOneArg(predicate, value);
+    int holds = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return holds > 0;
+}
+
 bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
     switch (check->kind) {
     case CHECK_TYPE:
@@ -317,6 +326,9 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
         return PyFloat_CheckExact(value);
     case CHECK_HOLDS:
         return numbers_compare(check->comparison, check->left, check->right, run->captures, value);
+    case CHECK_PREDICATE:
+        hold_all(run);
+        return predicate_holds(check->operand, value);
     case CHECK_VERSION:
         return true; /* lookups below a dict remember its version by themselves */
     }

@@ -37,6 +37,7 @@ typedef enum CheckKind {
     CHECK_RANGE,
     CHECK_FLOAT,
     CHECK_HOLDS,
+    CHECK_PREDICATE, /* what a Python callable says of the value */
     CHECK_VERSION,
 } CheckKind;
 

@@ -305,6 +305,7 @@ static bool watch_check(const Subject *subject, GuardCheck *check) {
     case CHECK_EQUALS:
         return keep_constant(subject->list, subject->value);
     case CHECK_NO_ATTRIBUTE:
+    case CHECK_PREDICATE:
         return false;
     case CHECK_NO_FIELD:
         if (subject->dict)
@@ -462,7 +463,7 @@ static bool may_run_code(const GuardRun *run) {
             return true;
     }
     for (Py_ssize_t i = 0; i < program->check_count; i++)
-        if (program->checks[i].kind == CHECK_NO_ATTRIBUTE)
+        if (program->checks[i].kind == CHECK_NO_ATTRIBUTE || program->checks[i].kind == CHECK_PREDICATE)
             return true;
     return false;
 }

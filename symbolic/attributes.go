@@ -290,6 +290,7 @@ func (in *Interpreter) classOf(value Value) (*Class, error) {
 	case *Instance:
 		return v.class, nil
 	case *Tensor:
+		in.observeClass(v)
 		if v.class != nil {
 			return v.class, nil
 		}

@@ -11,8 +11,9 @@ import (
 
 // Dynamic says which numbers and sizes may differ from call to call in one capture; see docs/contracts.md, section 1.
 type Dynamic struct {
-	Off bool // nothing may
-	All bool // all arguments' numbers and sizes may, from the start
+	Off    bool // nothing may
+	Marked bool // with Off: dimensions that the user marked may all the same
+	All    bool // all arguments' numbers and sizes may, from the start
 	// Numbers and Tensors are what was seen to change, by the keys of sources (guards.PathKey).
 	Numbers map[string]bool
 	Tensors map[string]ChangedTensor
@@ -83,23 +84,35 @@ func readMarks(fields bytecode.Tuple) *marks {
 // symbolicSizes gives an existing tensor symbols for the sizes and strides that may differ from call to call.
 func (in *Interpreter) symbolicSizes(t *Tensor, fields bytecode.Tuple) {
 	dynamic := &in.request.Options.Dynamic
-	if t.source == nil || t.source.Accessor.Kind == "object" || dynamic.Off || t.meta.Flags&graph.FlagNotPlain != 0 {
+	if t.source == nil || t.source.Accessor.Kind == "object" || dynamic.Off && !dynamic.Marked || t.meta.Flags&(graph.FlagNotPlain|graph.FlagWrapper) == graph.FlagNotPlain {
 		return
 	}
-	if !dynamic.All && len(dynamic.Tensors) == 0 && len(fields) < 11 {
+	if !dynamic.All && len(dynamic.Tensors) == 0 && len(fields) < 11 && t.outer == nil {
 		return
 	}
+	in.likeOuter(t)
 	found := readMarks(fields)
 	changed := dynamic.Tensors[t.source.Key()]
-	all := dynamic.All && t.source.IsArgument() && t.meta.Flags&graph.FlagParameter == 0
+	if dynamic.Off {
+		changed = ChangedTensor{}
+	}
+	all := dynamic.All && t.isArgument() && t.meta.Flags&graph.FlagParameter == 0
 	for d := range t.meta.Sizes {
 		wanted := all || slices.Contains(changed.Sizes, d) || slices.Contains(found.dynamic, d)
-		if wanted && !slices.Contains(found.static, d) {
+		if wanted && t.meta.Sizes[d].IsStatic() && !slices.Contains(found.static, d) {
 			t.meta.Sizes[d] = in.symbolOfTensor(t, "size", d, t.meta.Sizes[d])
 		}
 	}
 	in.symbolicStrides(t, changed.Strides)
 	in.guardBounds(t, found)
+}
+
+// isArgument tells tensors that the call is given, and what those wrap.
+func (t *Tensor) isArgument() bool {
+	for t.outer != nil {
+		t = t.outer
+	}
+	return t.source.IsArgument()
 }
 
 // symbolOfTensor makes a symbol for a size or stride, unless it turned out that the capture needs it constant.

@@ -21,7 +21,7 @@ func isImpure(target string) bool {
 // expand attaches the aten operators that the host saw a call run to its node. It reports false where they do not account for every output:
 // only Python can run the node then.
 func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, error) {
-	if outcome.Expansion == nil || outcome.Expansion == bytecode.Object(bytecode.None) || isImpure(node.Target) {
+	if outcome.Expansion == nil || outcome.Expansion == bytecode.Object(bytecode.None) || isImpure(node.Target) || len(in.wrappers(node.Args, node.Keywords)) > 0 {
 		return false, nil
 	}
 	var inputs []graph.Value
@@ -65,7 +65,7 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 func mutatedArguments(node *graph.Node, outcome *trace.Outcome) []graph.Value {
 	var mutated []graph.Value
 	if isInPlaceName(node.Target) && len(node.Args) > 0 {
-		mutated = node.Args[:1]
+		mutated = node.Args[:1:1] // what is appended must not end up among the arguments
 	}
 	writes := false
 	for _, item := range trace.Items(trace.Field(outcome.Expansion, "nodes")) {

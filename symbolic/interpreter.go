@@ -74,6 +74,7 @@ type Interpreter struct {
 	copied            map[*Instance]*customHash // hashes that a table being copied has stored
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
+	wrapping   *Tensor // whose inner tensors are being described
 }
 
 // codeInfo is a code object decoded once.

@@ -292,7 +292,7 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 	if err != nil {
 		return nil, err
 	}
-	tensor := &Tensor{meta: meta, id: d.ID, source: source, attributes: map[string]Value{}}
+	tensor := &Tensor{meta: meta, id: d.ID, source: source, attributes: map[string]Value{}, outer: in.wrapping}
 	class, err := in.classByID(d.TypeID)
 	if err != nil {
 		return nil, err
@@ -301,6 +301,9 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 		tensor.class = class
 	}
 	in.symbolicSizes(tensor, fields)
+	if source != nil && marksWrapper(&tensor.meta) {
+		return tensor, in.describeWrapped(tensor, objectWire(d.TypeID), fields)
+	}
 	if source != nil {
 		source.Require(in.reason(), "tensor", objectWire(d.TypeID), checkedMeta(tensor, fields))
 	}

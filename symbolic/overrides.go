@@ -27,7 +27,7 @@ func (in *Interpreter) overrideOf(argument Value) (hook Value, class, owner *Cla
 	}
 	switch v := argument.(type) {
 	case *Tensor:
-		if v.class == nil || !v.intercepted() {
+		if v.class == nil || !v.intercepted() && !v.wraps() {
 			return nil, nil, nil, nil
 		}
 		class = v.class
@@ -136,8 +136,8 @@ func (in *Interpreter) callOverride(function Value, types *Tuple, arguments Argu
 	if found.owners[i].name == "torch.Tensor" {
 		return in.defaultOverride(found.classes[i], function, types, arguments)
 	}
-	if wrapper, ok := hook.(*descriptorValue); !ok || wrapper.kind != "classmethod" {
-		return nil, unsupported(reasonTensorSub, "a __torch_function__ that is no class method, of which torch warns")
+	if err := in.checkHook(hook, found.classes[i]); err != nil {
+		return nil, err
 	}
 	bound, err := in.bindDescriptor(hook, found.arguments[i], found.classes[i])
 	if err != nil {
@@ -158,6 +158,18 @@ func (in *Interpreter) callOverride(function Value, types *Tuple, arguments Argu
 		return nil, err
 	}
 	return in.look(result)
+}
+
+// checkHook refuses a __torch_function__ that is no class method, as torch warns of it, except where the program wants one graph at any price.
+func (in *Interpreter) checkHook(hook Value, class *Class) error {
+	if wrapper, ok := hook.(*descriptorValue); ok && wrapper.kind == "classmethod" {
+		return nil
+	}
+	if _, plain := hook.(*Function); !plain || !in.request.Options.FullGraph {
+		return unsupported(reasonTensorSub, "a __torch_function__ that is no class method, of which torch warns")
+	}
+	in.warn("the __torch_function__ of " + class.name + " is a plain method: torch says that it must be a class method")
+	return nil
 }
 
 func isNotImplemented(value Value) bool {

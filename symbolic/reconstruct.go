@@ -203,7 +203,7 @@ func (cg *generator) buildKept(value Value) error {
 
 // buildTensor takes an output of the graph and makes it an instance of its class, with the attributes that the program set.
 func (cg *generator) buildTensor(v *Tensor) error {
-	if v.class == nil {
+	if v.class == nil || v.wraps() {
 		cg.loadSlot(cg.output(v))
 	} else {
 		cg.emit(bytecode.PushNull, 0)

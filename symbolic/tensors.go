@@ -17,6 +17,10 @@ func isTorchName(name string) bool {
 
 // used makes an existing tensor an input of the graph the first time an operation or a shape question needs it.
 func (in *Interpreter) used(t *Tensor) error {
+	if t.wraps() && t.meta.Flags&graph.FlagConjNeg == 0 {
+		in.settle(t)
+		return nil
+	}
 	if t.class != nil && !t.intercepted() || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
 		return unsupported(reasonTensorSub, "%s", t.typeName())
 	}
@@ -24,8 +28,10 @@ func (in *Interpreter) used(t *Tensor) error {
 }
 
 func (in *Interpreter) tensorValue(t *Tensor) (graph.Value, error) {
-	if err := in.used(t); err != nil {
-		return nil, err
+	if !t.wraps() {
+		if err := in.used(t); err != nil {
+			return nil, err
+		}
 	}
 	if t.value == nil {
 		if t.source == nil {
@@ -308,28 +314,41 @@ func (c *hostedCall) wireTarget() bytecode.Object {
 
 // hostCall runs an operation on fake tensors in the host and appends what it answers.
 func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
-	wired := make([]bytecode.Object, len(call.args))
+	if wrapped := in.wrappers(call.args, call.keywords); len(wrapped) > 0 {
+		return in.wrapperCall(call, wrapped)
+	}
 	for i, arg := range call.args {
 		call.args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call
-		wired[i] = in.wireGraphValue(call.args[i])
 	}
-	var wiredKeywords []bytecode.Object
 	for i, keyword := range call.keywords {
 		call.keywords[i].Value = in.specialiseValue(keyword.Value)
-		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(call.keywords[i].Value)})
 	}
-	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords)
+	outcome, err := in.askTensorCall(call)
 	if err != nil {
 		return nil, err
-	}
-	if outcome.Unsupported != "" {
-		return nil, unsupported(reasonTensorCall, "%s: %s", call.target, outcome.Unsupported)
 	}
 	if outcome.Raised != 0 {
 		return in.outcomeValue(outcome)
 	}
 	in.activity++
 	return in.appendAnswered(call, outcome)
+}
+
+// askTensorCall asks the host what a call gives; the error is *Unsupported where it cannot tell.
+func (in *Interpreter) askTensorCall(call *hostedCall) (*trace.Outcome, error) {
+	wired := make([]bytecode.Object, len(call.args))
+	for i, arg := range call.args {
+		wired[i] = in.wireGraphValue(arg)
+	}
+	var wiredKeywords []bytecode.Object
+	for _, keyword := range call.keywords {
+		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
+	}
+	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords)
+	if err == nil && outcome.Unsupported != "" {
+		err = unsupported(reasonTensorCall, "%s: %s", call.target, outcome.Unsupported)
+	}
+	return outcome, err
 }
 
 func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) (Value, error) {
@@ -436,28 +455,32 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 		switch relation[0] {
 		case "same":
 			if original := in.tensorOf(argument); original != nil {
-				original.adopt(meta)
+				if !original.wraps() {
+					original.adopt(meta)
+				}
 				return original, nil
 			}
 		case "view":
 			info.Relation = graph.ViewOf(argument)
 		}
 	}
-	if meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
+	wraps := marksWrapper(&meta)
+	if meta.Flags&graph.FlagConjNeg != 0 || meta.Flags&graph.FlagNotPlain != 0 && !wraps {
 		return nil, unsupported(reasonTensorSub, "a result of %s", node.Target)
 	}
 	node.Outputs = append(node.Outputs, info)
-	return in.fromOutput(node.Output(len(node.Outputs) - 1))
+	result, err := in.fromOutput(node.Output(len(node.Outputs) - 1))
+	if tensor, ok := result.(*Tensor); ok && err == nil && wraps {
+		err = in.readWrapper(tensor, fields)
+	}
+	return result, err
 }
 
 // wireGraphValue writes an argument for the host; tensors are numbered as inputs (even) and node outputs (odd).
 func (in *Interpreter) wireGraphValue(value graph.Value) bytecode.Object {
 	switch v := value.(type) {
-	case *graph.Input:
-		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wire.WriteMeta(&v.Meta)}
-	case *graph.Output:
-		meta, _ := graph.MetaOf(v)
-		return bytecode.Tuple{"T", int64(in.tensorNumber(v)), wire.WriteMeta(meta)}
+	case *graph.Input, *graph.Output:
+		return in.wireTensor(v)
 	case graph.List:
 		items := make([]bytecode.Object, len(v.Items))
 		for i, item := range v.Items {
@@ -515,11 +538,16 @@ func (in *Interpreter) wiredTensor(index int64) graph.Value {
 
 // getAttribute of a tensor: what torch.Tensor defines first, then attributes set from Python.
 func (v *Tensor) getAttribute(in *Interpreter, name string) (Value, error) {
-	if v.class != nil && !v.intercepted() {
+	if v.class != nil && !v.intercepted() && !v.wraps() {
 		return nil, unsupported(reasonTensorSub, "%s.%s", v.class.name, name)
 	}
 	if name == "__class__" {
 		return in.classOf(v)
+	}
+	if v.wraps() {
+		if value, done, err := in.innerAttribute(v, name); done || err != nil {
+			return value, err
+		}
 	}
 	class, err := in.resolveTensorClass(v)
 	if err != nil {

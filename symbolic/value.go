@@ -104,7 +104,9 @@ type Tensor struct {
 	class      *Class
 	attributes map[string]Value // Python attributes set during capture, or described
 	view       bool
-	array      bool // the source is a numpy.ndarray
+	array      bool     // the source is a numpy.ndarray
+	wrapper    *wrapper // set where it wraps other tensors
+	outer      *Tensor  // the existing tensor that wraps it
 }
 
 // Tuple is an exact tuple, or an instance of a subclass when class is set (torch.Size, a named tuple, a structseq).

@@ -24,6 +24,7 @@ class Answers:
 
     def __init__(self, table: ObjectTable) -> None:
         self.table = table
+        self.stand_ins: dict[int, Any] = {}  # fake tensors of wrapping classes, by the id of what they stand for
         self._questions: Mapping[str, Callable[..., Reply]] = {
             "describe": self.describe,
             "type_lookup": self.type_lookup,

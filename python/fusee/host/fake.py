@@ -9,14 +9,14 @@ import contextlib
 import functools
 import logging
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses import fake_tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import tensors
+from . import tensors, wrappers
 from .operators import signature
 from .tensors import Metadata
 
@@ -129,6 +129,7 @@ class TensorCall:
         self._answers = answers
         self._mentioned: list[Any] = []
         self._inputs: dict[int, torch.Tensor] = {}  # by node id, in order of mention
+        self._wrapped = False  # an argument is a wrapper of other tensors
 
     def run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
         """The outcome: structure and expansion, the exception it raises, or why it cannot be told."""
@@ -138,8 +139,8 @@ class TensorCall:
             return outcome, self._answers.table.describe(self._mentioned)
         except (Unfakeable, *_UNSUPPORTED) as error:
             return unsupported(error)
-        except Exception as error:  # the program would see this exception
-            return self._answers.raised(error)
+        except Exception as error:  # the program would see this exception, if it does not come from the fake tensors
+            return unsupported(error) if self._wrapped else self._answers.raised(error)
 
     def mode(self) -> contextlib.AbstractContextManager[Any]:
         """Under which the arguments are made and the function runs."""
@@ -158,8 +159,11 @@ class TensorCall:
             positional = [self._build(argument) for argument in arguments]
             named = {name: self._build(argument) for name, argument in keywords}
             recorder = self.recorder(list(self._inputs.values()))
+            before = self._wrapper_states()
             with recorder:
                 result = _call(function, positional, named)
+            if self._wrapper_states() != before:
+                raise Unfakeable("a tensor subclass replaces the tensors in it")
             structure = self._structure(result)
             return "value", structure, self._expansion(recorder, result)
 
@@ -175,7 +179,7 @@ class TensorCall:
         if type(argument) is tuple and len(argument) > 1:
             kind = argument[0]
             if kind == "T":
-                return self._fake(argument[1], argument[2])
+                return self._fake(*argument[1:])
             if kind in ("tuple", "list"):
                 items = [self._build(item) for item in argument[1]]
                 return tuple(items) if kind == "tuple" else items
@@ -188,15 +192,30 @@ class TensorCall:
             raise Unfakeable("a tensor was passed as an object")
         return value
 
-    def _fake(self, node: int, metadata: Metadata) -> torch.Tensor:
+    def _fake(self, node: int, metadata: Metadata, stands_for: int = 0) -> torch.Tensor:
         if node not in self._inputs:
-            if metadata[6] & NOT_FAKED:
+            if stands_for:
+                self._wrapped = True
+                self._inputs[node] = self._stand_in(stands_for)
+            elif metadata[6] & NOT_FAKED:
                 raise Unfakeable("the argument is not a plain dense tensor")
-            self._inputs[node] = self.make_tensor(metadata)
+            else:
+                self._inputs[node] = self.make_tensor(metadata)
         return self._inputs[node]
+
+    def _stand_in(self, number: int) -> torch.Tensor:
+        known = self._answers.stand_ins
+        if number not in known:
+            known[number] = wrappers.stand_in(self._answers.table.object(number), make_wrapped)
+        return known[number]  # type: ignore[no-any-return]
+
+    def _wrapper_states(self) -> list[Any]:
+        return [wrappers.state(given) for given in self._inputs.values() if tensors.is_wrapper(type(given))]
 
     def _structure(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if tensors.is_wrapper(type(value)):
+                return "T", tensors.metadata(value), self._relation(value), *self._wrapper(value)
             return "T", plain_metadata(value), self._relation(value)
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             raise Unfakeable("the result is a number that depends on data")
@@ -206,18 +225,24 @@ class TensorCall:
             return "named", self._mention(type(value)), [self._structure(item) for item in value]
         return self._mention(value)
 
+    def _wrapper(self, value: torch.Tensor) -> tuple[int, Any]:
+        """The id under which later calls name a result that wraps other tensors, and its class."""
+        number = self._answers.table.identify(value)
+        self._answers.stand_ins[number] = value
+        return number, self._mention(type(value))
+
     def _mention(self, value: Any) -> Any:
         reference = self._answers.table.reference(value)
         self._mentioned.append(reference)
         return reference
 
     def _relation(self, output: torch.Tensor) -> Any:
-        storage = output.untyped_storage()._cdata
         for node, given in self._inputs.items():
             if given is output:
                 return "same", node
+        memory = wrappers.storages(output)
         for node, given in self._inputs.items():
-            if given.untyped_storage()._cdata == storage:
+            if memory & wrappers.storages(given):
                 return "view", node
         return "new"
 
@@ -232,7 +257,7 @@ def extent(metadata: Metadata) -> int:
 
 def make_tensor(metadata: Metadata, value: float | None = None) -> torch.Tensor:
     """A tensor of this metadata, all its memory filled with ``value`` if one is given."""
-    dtype, device, sizes, strides, offset, requires_grad, flags = metadata
+    dtype, device, sizes, strides, offset, _, _ = metadata
 
     def make() -> torch.Tensor:
         kind: dict[str, Any] = {"dtype": getattr(torch, dtype), "device": device}
@@ -241,11 +266,24 @@ def make_tensor(metadata: Metadata, value: float | None = None) -> torch.Tensor:
             plain.as_strided((extent(metadata),), (1,), 0).fill_(value)
         return plain.as_strided(sizes, strides, offset).detach() if offset else plain
 
+    return _with_gradient(metadata, make)
+
+
+def make_wrapped(metadata: Metadata, make: Callable[[], torch.Tensor] | None) -> torch.Tensor:
+    """A tensor of this metadata, which ``make`` puts together where it wraps others."""
+    return make_tensor(metadata) if make is None else _with_gradient(metadata, make)
+
+
+def _with_gradient(metadata: Metadata, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """What ``make`` gives, as the leaf or computed tensor that it stands for."""
+    *_, requires_grad, flags = metadata
     with torch.inference_mode(bool(flags & tensors.INFERENCE)):
         if requires_grad and not flags & tensors.LEAF:
             with torch.enable_grad():
                 return _Computed.apply(torch.empty(1, requires_grad=True), make)  # type: ignore[no-any-return]
-        return make().requires_grad_(requires_grad)
+        with torch.no_grad():
+            made = make()
+        return made.requires_grad_(requires_grad)
 
 
 def _call(function: Any, positional: list[Any], named: dict[str, Any]) -> Any:

@@ -110,6 +110,8 @@ class _Binder(_Reader):
         if check[0] == "members":
             return "members", tuple(self._table.object(part[1]) if _is_object(part) else part[0] for part in check[1])
         found = tuple(map(self._part, check))
+        if found[0] in _PREDICATES:
+            return "predicate", _predicate(found)
         if found[0] != "tensor":
             return found
         if not slots.is_a(value, tensors.tensor_class()):
@@ -122,6 +124,18 @@ class _Binder(_Reader):
         if type(part) is list:
             return [self._part(item) for item in part]
         return self._table.object(part[1]) if _is_object(part) else part
+
+
+# Checks that Python makes, by the functions of `wrappers` that give them.
+_PREDICATES = ("flattened", "resolved")
+
+
+def _predicate(check: Tree) -> Callable[[Any], bool]:
+    from . import wrappers
+
+    name, *operands = check
+    make: Callable[..., Callable[[Any], bool]] = getattr(wrappers, name)
+    return make(*operands)
 
 
 _ROOTS: dict[str, Callable[..., Any]] = {

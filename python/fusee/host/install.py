@@ -14,7 +14,7 @@ from .answer import Answers
 from .describe import ObjectTable
 from .originals import Originals
 from .records import Target, new_record
-from .tensors import INTERCEPTED
+from .tensors import INTERCEPTED, WRAPPER
 
 _MARK = "$fusee"
 _NO_REFERENCES = 2  # marshal versions below 3 write equal objects as equal bytes
@@ -138,9 +138,9 @@ _FLAGS = 6  # place of the flags in a tensor's metadata; numbers have less
 
 
 def _intercepted(graph_input: tuple[str, tuple[Any, ...]]) -> bool:
-    """Whether an input's class defines ``__torch_function__``."""
+    """Whether an input's class defines ``__torch_function__``, or may."""
     _, metadata = graph_input
-    return len(metadata) > _FLAGS and bool(metadata[_FLAGS] & INTERCEPTED)
+    return len(metadata) > _FLAGS and bool(metadata[_FLAGS] & (INTERCEPTED | WRAPPER))
 
 
 def _without_overrides(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -230,11 +230,12 @@ def _request(table: ObjectTable, miss: _Miss) -> dict[str, Any]:
     }
 
 
-def _dynamic(options: Options) -> bool | None:
+def _dynamic(options: Options) -> bool | str | None:
     """What may be symbolic: nothing for backends that may compile for the sizes of the first call, unless asked for."""
-    if options.backend in ("fusee", "eager") or (callable(options.backend) and options.dynamic):
-        return options.dynamic
-    return False
+    own = options.backend in ("fusee", "eager")
+    if not own and not callable(options.backend):
+        return False
+    return options.dynamic if options.dynamic or (own and options.dynamic is None) else "marked"
 
 
 def state() -> dict[str, Any]:

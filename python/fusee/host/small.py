@@ -107,7 +107,7 @@ def _refuse_other_devices(name: str) -> None:
 def _tensors(arguments: list[Any]) -> Iterator[Metadata]:
     for argument in arguments:
         parts = argument if isinstance(argument, tuple) else ()
-        if len(parts) == 3 and parts[0] == "T":
+        if len(parts) > 2 and parts[0] == "T":
             yield parts[2]
         elif len(parts) > 1 and parts[0] in ("tuple", "list", "slice"):
             yield from _tensors(list(parts[1:]) if parts[0] == "slice" else parts[1])

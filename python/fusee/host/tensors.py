@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .describe import ObjectTable
 
 PARAMETER, LEAF, HAS_GRAD_FN, INFERENCE, CONJUGATE, UNUSUAL, VIEW, DECORATED = 1, 2, 4, 8, 16, 32, 64, 128
-INTERCEPTED = 256
+INTERCEPTED, WRAPPER = 256, 512
 
 Metadata = tuple[str, str, tuple[int, ...], tuple[int, ...], int, bool, int]
 
@@ -26,6 +26,13 @@ def _intercepted(cls: type) -> bool:
         return False
     dispatch = slots.lookup(cls, "__torch_dispatch__")
     return dispatch is not None and dispatch[0] in (torch.Tensor, torch._C.TensorBase)
+
+
+def is_wrapper(cls: type) -> bool:
+    """Whether a class of tensors wraps others, by torch's convention for classes that capture may look through."""
+    if slots.lookup(cls, "__tensor_flatten__") is None or slots.lookup(cls, "__tensor_unflatten__") is None:
+        return False
+    return not _intercepted(cls)
 
 
 def _dense(tensor: torch.Tensor) -> bool:
@@ -50,6 +57,7 @@ def _flags(tensor: torch.Tensor, dense: bool) -> int:
     flags |= INFERENCE if base.is_inference(tensor) else 0
     flags |= CONJUGATE if base.is_conj(tensor) or base.is_neg(tensor) else 0
     flags |= 0 if dense else UNUSUAL
+    flags |= WRAPPER if not dense and base.layout.__get__(tensor) is torch.strided and is_wrapper(type(tensor)) else 0
     flags |= VIEW if base._is_view(tensor) else 0
     flags |= INTERCEPTED if dense and _intercepted(type(tensor)) else 0
     return flags | (DECORATED if _decorated(tensor) else 0)
@@ -110,12 +118,16 @@ class TensorReader:
         self._storages: dict[int, int] = {}
 
     def payload(self, tensor: torch.Tensor, mention: Callable[[Any], Any]) -> tuple[Any, ...]:
-        """Metadata, then storage id, version counter and Python attributes, then marks if there are any."""
+        """Metadata, storage id, version counter and Python attributes; then marks, and what a wrapper wraps, if any."""
         data = metadata(tensor)
         attributes = slots.instance_dict(tensor) or {}
         named = [(name, mention(value)) for name, value in attributes.items() if type(name) is str]
-        found = marks(attributes)
-        return (*data, self._storage(tensor, data), self._version(tensor, data), named, *([found] if found else []))
+        more: list[Any] = [marks(attributes)]
+        if data[6] & WRAPPER:
+            more.append(_written_parts(tensor, mention))
+        while more and more[-1] is None:
+            more.pop()
+        return (*data, self._storage(tensor, data), self._version(tensor, data), named, *more)
 
     def _storage(self, tensor: torch.Tensor, data: Metadata) -> int:
         """Numbers storages by order of mention, as an address would make the trace differ from run to run."""
@@ -133,6 +145,16 @@ class TensorReader:
         base: Any = torch._C.TensorBase
         with torch._C.DisableTorchFunctionSubclass():
             return 0 if data[6] & (UNUSUAL | INFERENCE) else int(base._version.__get__(tensor))
+
+
+def _written_parts(tensor: torch.Tensor, mention: Callable[[Any], Any]) -> Any:
+    from . import wrappers
+
+    found = wrappers.parts(tensor)
+    if found is None:
+        return None
+    inner, context = found
+    return [(name, mention(part)) for name, part in inner.items()], mention(context)
 
 
 def tensor_class() -> type:

@@ -43,7 +43,8 @@ func parseRequest(wire bytecode.Object) (*request, error) {
 // parseDynamic reads which numbers and sizes may differ from call to call.
 func parseDynamic(wire bytecode.Object) (symbolic.Dynamic, error) {
 	asked, given := trace.Field(wire, "dynamic").(bool)
-	dynamic := symbolic.Dynamic{Off: given && !asked, All: given && asked, Numbers: map[string]bool{}, Tensors: map[string]symbolic.ChangedTensor{}}
+	marked := trace.Text(wire, "dynamic") == "marked"
+	dynamic := symbolic.Dynamic{Off: marked || given && !asked, Marked: marked, All: given && asked, Numbers: map[string]bool{}, Tensors: map[string]symbolic.ChangedTensor{}}
 	for _, item := range trace.Items(trace.Field(wire, "changed")) {
 		parts := trace.Items(item)
 		if len(parts) != 2 {
