@@ -118,8 +118,7 @@ static Found access_item(PyObject *sequence, Py_ssize_t index) {
 }
 
 static PyObject *viewed_dict(PyObject *view) {
-    PyTypeObject *type = Py_TYPE(view);
-    bool is_view = type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type;
+    bool is_view = PyDictKeys_Check(view) || PyDictValues_Check(view) || PyDictItems_Check(view);
     return is_view ? (PyObject *)((_PyDictViewObject *)view)->dv_dict : NULL;
 }
 

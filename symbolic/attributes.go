@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -703,9 +704,11 @@ func (b *Builtin) getAttribute(in *Interpreter, name string) (Value, error) {
 }
 
 func (v *descriptorValue) getAttribute(in *Interpreter, name string) (Value, error) {
-	index := map[string]int{"fget": 0, "fset": 1, "fdel": 2, "func": 0, "args": 1, "keywords": 2, "__func__": 0, "__wrapped__": 0}
-	if k, ok := index[name]; ok && k < len(v.parts) {
+	if k := slices.Index(wrapperParts[v.kind], name); k >= 0 && k < len(v.parts) {
 		return v.parts[k], nil
+	}
+	if name == "__wrapped__" && (v.kind == "staticmethod" || v.kind == "classmethod") {
+		return v.parts[0], nil
 	}
 	if v.kind == "partial" {
 		return in.partialAttribute(v, name)

@@ -502,8 +502,8 @@ func (in *Interpreter) indexValue(value Value) (Value, error) {
 	if constant, ok := value.(*Constant); ok && constantTypeName(constant.Value) == "int" {
 		return constant, nil
 	}
-	if isTensor(value) {
-		return nil, unsupported(reasonTensorValue, "index")
+	if tensor, ok := value.(*Tensor); ok {
+		return in.scalarIndex(tensor)
 	}
 	return nil, in.raise("TypeError", "'"+shortName(value.typeName())+"' object cannot be interpreted as an integer")
 }
@@ -676,6 +676,9 @@ func (in *Interpreter) extremeCall(largest bool, arguments Arguments) (Value, bo
 	}
 	if key == nil || isNone(key) {
 		if value, err := in.numberExtreme(largest, items); value != nil || err != nil {
+			return value, true, err
+		}
+		if value, err := in.tensorExtreme(largest, items); value != nil || err != nil {
 			return value, true, err
 		}
 	}

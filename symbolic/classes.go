@@ -767,10 +767,27 @@ func (c *Class) madeAttribute(in *Interpreter, name string) (Value, error) {
 	return nil, nil
 }
 
-// mappingProxy is a class's __dict__: a view that cannot be written.
+// mappingProxy is a view of a dict that cannot be written, such as a class's __dict__.
 type mappingProxy struct {
 	dict *Dict
-	born int // the step that made the class
+	born int // the step that made the class, 0 for the view of another dict
+}
+
+// constructMappingProxy is types.MappingProxyType(mapping), of a dict.
+func (in *Interpreter) constructMappingProxy(arguments Arguments) (Value, bool, error) {
+	argument, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	mapping, err := in.real(argument)
+	if err != nil {
+		return nil, true, err
+	}
+	dict, ok := mapping.(*Dict)
+	if !ok {
+		return nil, true, unsupported(reasonOpaqueCall, "a mappingproxy of a %s", mapping.typeName())
+	}
+	return &mappingProxy{dict: dict}, true, nil
 }
 
 func (v *mappingProxy) typeName() string { return "mappingproxy" }

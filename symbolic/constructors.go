@@ -61,6 +61,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.evaluateClass(c, arguments)
 	case functionGuardClass:
 		return &Instance{class: c, fields: newFieldTable(false)}, len(values)+len(arguments.Keywords) == 0, nil
+	case "mappingproxy":
+		return in.constructMappingProxy(arguments)
 	case "weakref.ReferenceType":
 		return in.constructWeakReference(arguments)
 	case "method":
@@ -212,6 +214,9 @@ func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bo
 		}
 		switch v := real.(type) {
 		case *Tensor:
+			if known := in.knownScalar(v); known != nil {
+				return in.constructNumber(c, Arguments{Positional: []Value{known}})
+			}
 			return nil, true, unsupported(reasonTensorValue, "%s of a tensor", c.name)
 		case *Instance:
 			if v.base != nil {

@@ -106,7 +106,7 @@ func (v *functionDict) iterate(in *Interpreter) (iterator, error) {
 // getAttribute of a function.
 func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 	if f.byCode && name != "__get__" && name != "__call__" {
-		return in.existingAttribute(f.object, name) // functions of the same code may have other names and attributes
+		return f.existingAttribute(in, f.object, name) // functions of the same code may have other names and attributes
 	}
 	switch name {
 	case "__name__":
@@ -131,7 +131,7 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 		if libraryModule(f.module) {
 			return in.plainGetAttribute(f.object.id, name)
 		}
-		return in.existingAttribute(&existing{f.object.id, nil}, name)
+		return f.existingAttribute(in, &existing{f.object.id, nil}, name)
 	}
 	switch name {
 	case "__doc__":
@@ -141,7 +141,7 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 	case "__annotations__":
 		return in.annotationsOf(f, &Tuple{})
 	case "__code__":
-		return &codeValue{f.code}, nil
+		return &codeValue{code: f.code}, nil
 	case "__globals__":
 		return f.globals, nil
 	case "__defaults__":
@@ -155,10 +155,34 @@ func (f *Function) getAttribute(in *Interpreter, name string) (Value, error) {
 		}
 		return f.keywordDefaults, nil
 	}
-	if strings.HasPrefix(name, "__") {
-		return nil, unsupported(reasonAttribute, "function.%s", name)
+	class, err := in.namedClass("function")
+	if err != nil {
+		return nil, err
+	}
+	if known, _, err := in.classLookup(class, name); err != nil || known != nil {
+		if err == nil {
+			err = unsupported(reasonAttribute, "function.%s", name)
+		}
+		return nil, err
 	}
 	return nil, in.raise("AttributeError", "'function' object has no attribute '"+name+"'")
+}
+
+// existingAttribute reads an attribute of a function that lives outside, whose code the capture knows.
+func (f *Function) existingAttribute(in *Interpreter, object *existing, name string) (Value, error) {
+	value, err := in.existingAttribute(object, name)
+	if err != nil || name != "__code__" {
+		return value, err
+	}
+	if value, err = in.real(value); err != nil {
+		return nil, err
+	}
+	if opaque, ok := value.(*Opaque); ok {
+		code := &codeValue{f.code, opaque.object}
+		in.values[opaque.object.id] = code
+		return code, nil
+	}
+	return value, nil
 }
 
 // docOf is the text that stands first among the constants of a new function's code, as MAKE_FUNCTION takes it.

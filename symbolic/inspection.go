@@ -8,6 +8,9 @@ import (
 
 // inspectPredicate answers the questions of the module inspect about classes and functions; handled is false for its other functions.
 func (in *Interpreter) inspectPredicate(name string, arguments Arguments) (Value, bool, error) {
+	if name == "unwrap" && len(arguments.Positional) == 1 {
+		return in.unwrapCall(arguments)
+	}
 	argument, ok := in.single(arguments)
 	if !ok {
 		return nil, false, nil
@@ -41,6 +44,31 @@ func (in *Interpreter) inspectPredicate(name string, arguments Arguments) (Value
 		return in.hasCodeFlag(value, bytecode.FlagAsyncGenerator)
 	}
 	return nil, false, nil
+}
+
+// maxWrappers bounds the chain of functions that wrap each other, which may be a loop.
+const maxWrappers = 100
+
+// unwrapCall is inspect.unwrap: it follows __wrapped__ until there is none or the function given as stop says so.
+func (in *Interpreter) unwrapCall(arguments Arguments) (Value, bool, error) {
+	function := arguments.Positional[0]
+	for range maxWrappers {
+		wrapped, err := in.optionalAttribute(function, "__wrapped__")
+		if err != nil || wrapped == nil {
+			return function, true, err
+		}
+		for _, keyword := range arguments.Keywords {
+			stop, err := in.call(keyword.Value, Arguments{Positional: []Value{function}})
+			if err != nil {
+				return nil, true, err
+			}
+			if stops, err := in.truth(stop); err != nil || stops {
+				return function, true, err
+			}
+		}
+		function = wrapped
+	}
+	return nil, true, unsupported(reasonOpaqueCall, "a loop of functions that wrap each other")
 }
 
 // hasCodeFlag looks at the code below bound methods and partial objects, as inspect does.

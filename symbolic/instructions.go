@@ -249,7 +249,7 @@ func (in *Interpreter) constant(object bytecode.Object) Value {
 		set.(*Set).mixed = true
 		return set
 	case *bytecode.Code:
-		return &codeValue{value}
+		return &codeValue{code: value}
 	}
 	return &Constant{object}
 }
@@ -260,8 +260,11 @@ func (in *Interpreter) liveConstant(placeholder bytecode.Tuple) Value {
 	return in.sourceless(trace.ObjectID(id))
 }
 
-// codeValue is a code object on its way to MAKE_FUNCTION.
-type codeValue struct{ code *bytecode.Code }
+// codeValue is a code object: one on its way to MAKE_FUNCTION, or that of a function.
+type codeValue struct {
+	code   *bytecode.Code
+	object *existing
+}
 
 func (v *codeValue) typeName() string { return "code" }
 

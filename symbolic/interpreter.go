@@ -64,7 +64,8 @@ type Interpreter struct {
 	numbers    map[*guards.Source]*Number
 	symbols    map[string]*Number // by name of the graph's symbol
 	static     map[string]bool    // keys of sources that are constants after all
-	tensors    []*Tensor          // made by the graph's nodes
+	choices    []*chosenTensor
+	tensors    []*Tensor // made by the graph's nodes
 	generators []*Generator
 	wired      []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.

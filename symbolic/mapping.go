@@ -42,6 +42,10 @@ func (in *Interpreter) asMapping(source Value) (*Dict, error) {
 	switch s := source.(type) {
 	case *Dict:
 		return s, nil
+	case *mappingProxy:
+		return s.dict, nil
+	case *classDict:
+		return nil, unsupported(reasonItem, "a dict from the attributes of %s", s.owner.name)
 	case *fieldsDict:
 		return s.snapshot(in)
 	case *functionDict:

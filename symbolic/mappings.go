@@ -125,7 +125,7 @@ func (v *codeValue) getAttribute(_ *Interpreter, name string) (Value, error) {
 		return text(value), nil
 	}
 	numbers := map[string]int{"co_argcount": code.ArgCount, "co_posonlyargcount": code.PosOnlyArgCount, "co_kwonlyargcount": code.KwOnlyArgCount,
-		"co_firstlineno": code.FirstLine, "co_flags": int(code.Flags)}
+		"co_firstlineno": code.FirstLine, "co_flags": int(code.Flags), "co_nlocals": code.NLocals()}
 	if value, ok := numbers[name]; ok {
 		return integer(int64(value)), nil
 	}

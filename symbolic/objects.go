@@ -188,6 +188,8 @@ func objectOf(value Value) *existing {
 		}
 	case *operatorGetter:
 		return v.object
+	case *codeValue:
+		return v.object
 	case *Deque:
 		return v.object
 	case *dictView:
@@ -764,12 +766,17 @@ func (v *descriptorValue) typeName() string {
 	return v.kind
 }
 
+// wrapperParts names the attributes that show what a descriptor or a partial object holds.
+var wrapperParts = map[string][]string{
+	"property": {"fget", "fset", "fdel"}, "partial": {"func", "args", "keywords"}, "staticmethod": {"__func__"}, "classmethod": {"__func__"},
+}
+
 func (in *Interpreter) describedWrapper(d *trace.Description, object *existing) (Value, error) {
 	items := []bytecode.Object{d.Payload}
 	if d.Kind == "property" || d.Kind == "partial" {
 		items = trace.Items(d.Payload)
 	}
-	names := map[string][]string{"property": {"fget", "fset", "fdel"}, "partial": {"func", "args", "keywords"}, "staticmethod": {"__func__"}, "classmethod": {"__func__"}}[d.Kind]
+	names := wrapperParts[d.Kind]
 	value := &descriptorValue{kind: d.Kind, object: object}
 	for i, item := range items {
 		if i >= len(names) {

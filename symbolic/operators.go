@@ -776,6 +776,9 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 			return x.name == y.name, nil
 		}
 	}
+	if in.isChosen(left, right) {
+		return false, unsupported(reasonIdentity, "which of some tensors is the largest or least")
+	}
 	return false, in.guardDistinct(left, right)
 }
 

@@ -405,6 +405,9 @@ func (cg *generator) buildPlain(value Value) error {
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
 	case *mappingProxy:
+		if v.born == 0 {
+			return cg.construct("types.MappingProxyType", v.dict)
+		}
 		return &cannotRebuild{v.born, "a class"}
 	case *Generator:
 		return cg.buildGenerator(v)
@@ -519,7 +522,7 @@ func (cg *generator) buildFunction(v *Function) error {
 		annotations = &Tuple{}
 	}
 	cg.pending = append(cg.pending, func() error { return cg.setFunctionAttributes(v) })
-	return cg.helper("make_function", &codeValue{v.code}, v.globals, text(v.qualname), defaults, keywords, closure, annotations)
+	return cg.helper("make_function", &codeValue{code: v.code}, v.globals, text(v.qualname), defaults, keywords, closure, annotations)
 }
 
 // setFunctionAttributes writes the attributes that the program set on a function; they may lead back to it.

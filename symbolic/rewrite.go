@@ -84,6 +84,9 @@ func (cg *generator) writeEffects() error {
 
 // finishCode adds the prologue, which is known last, and makes the result.
 func (in *Interpreter) finishCode(cg *generator) error {
+	if err := in.chosenApart(cg.outputs); err != nil {
+		return err
+	}
 	in.guardShapes()
 	body := cg.builder.output
 	cg.builder.output = nil

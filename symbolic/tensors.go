@@ -668,7 +668,10 @@ func userAttribute(found Value) bool {
 	return false
 }
 
-func (v *Tensor) truth(*Interpreter) (bool, error) {
+func (v *Tensor) truth(in *Interpreter) (bool, error) {
+	if known := in.knownScalar(v); known != nil {
+		return constantTruth(known.Value), nil
+	}
 	return false, unsupported(reasonBranch, "")
 }
 
@@ -995,6 +998,9 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	rest := arguments.Positional[1:]
 	if name == "numpy" && len(rest) == 0 && len(arguments.Keywords) == 0 {
 		value, err := in.arrayOfTensor(t)
+		return value, true, err
+	}
+	if value, handled, err := in.scalarRead(t, name); handled || err != nil {
 		return value, true, err
 	}
 	switch name {

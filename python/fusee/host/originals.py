@@ -19,16 +19,15 @@ class Originals:
     """Nested code objects and frozen sets of the functions among some objects, by value."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
-        self._objects = objects
+        self._codes = [value.__code__ for value in objects if type(value) is types.FunctionType]
         self._known: dict[bytes, Any] | None = None
 
     def of(self, constant: Any) -> Any:
         """The program's own object that is equal to a code object or frozen set; None if there is none."""
         if self._known is None:
             self._known = {}
-            for value in self._objects:
-                if type(value) is types.FunctionType:
-                    self._collect(value.__code__, self._known)
+            for code in self._codes:
+                self._collect(code, self._known)
         return self._known.get(_key(constant))
 
     def _collect(self, code: types.CodeType, known: dict[bytes, Any]) -> None:

@@ -17,7 +17,6 @@ _LEFT_ALONE = (
     "subprocess",
     "socket",
     "asyncio",
-    "inspect",
     "traceback",
     "pickle",
     "copyreg",

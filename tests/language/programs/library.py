@@ -2,8 +2,10 @@
 
 import collections
 import functools
+import inspect
 import itertools
 import operator
+import types
 from typing import Any
 
 from programs import calls
@@ -566,3 +568,52 @@ def hash_of_an_address(n):
 @calls((1,))
 def reversed_attributes(n):
     return list(reversed(Fielded(n).__dict__)), [*reversed(vars(Fielded(n)))]
+
+
+def documented(a: int, b: "int" = 2, *c: Any, d: Any = None, **e: Any) -> str:
+    return "text"
+
+
+class Shaped:
+    def method(self, width: int, *, height: int = 3) -> int:
+        return width * height
+
+
+@calls((1,))
+def signatures(n):
+    def inner(x, y=n, /, *rest):
+        return x
+
+    found = [inspect.signature(f) for f in (documented, Shaped().method, inner, functools.partial(documented, n))]
+    bound = found[0].bind(n, 3, 4, d=5, f=6)
+    bound.apply_defaults()
+    return (
+        [list(each.parameters) for each in found],
+        [str(each) for each in found],
+        found[0].parameters["b"].default,
+        found[0].return_annotation,
+        found[1].parameters["height"].kind.name,
+        dict(bound.arguments),
+        bound.args,
+        bound.kwargs,
+    )
+
+
+@calls((1,))
+def code_attributes(n):
+    code = documented.__code__
+    return (
+        code.co_varnames,
+        code.co_argcount,
+        code.co_nlocals,
+        code is documented.__code__,
+        hasattr(documented, "__text__"),
+    )
+
+
+@calls((1,))
+def view_of_a_dict(n):
+    table = {"a": n}
+    view = types.MappingProxyType(table)
+    table["b"] = 2
+    return list(view), view["b"], len(view), "c" in view, dict(view), view.get("z"), view
