@@ -240,5 +240,12 @@ func (p *plan) object(outputs []int) bytecode.Object {
 	result.Set("outputs", slots)
 	result.Set("steps", steps)
 	result.Set("kernels", kernels)
+	if slices.ContainsFunc(p.compilation.graph.Inputs, wantsGradient) {
+		result.Set("no_grad", true)
+	}
 	return result
 }
+
+// wantsGradient finds inputs on whose account operators would record what they do, though no result of a plan requires gradients: the program
+// turned grad mode off around them.
+func wantsGradient(input *graph.Input) bool { return input.Meta.RequiresGrad }

@@ -208,14 +208,23 @@ static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots) {
     return outputs;
 }
 
+static int run_steps(const LaunchPlan *plan, Slot *slots) {
+    bool turn_off = plan->no_grad && torch.symbol.grad_mode();
+    int status = 0;
+    if (turn_off)
+        torch.symbol.set_grad_mode(false);
+    for (Py_ssize_t i = 0; i < plan->step_count && !status; i++)
+        status = run_step(plan, &plan->steps[i], slots);
+    if (turn_off)
+        torch.symbol.set_grad_mode(true);
+    return status;
+}
+
 static PyObject *run_plan(const LaunchPlan *plan, PyObject *const *inputs, Slot *slots) {
     for (Py_ssize_t i = 0; i < plan->input_count; i++)
         if (adopt_input(&slots[i], inputs[i], plan->input_kinds[i]))
             return NULL;
-    for (Py_ssize_t i = 0; i < plan->step_count; i++)
-        if (run_step(plan, &plan->steps[i], slots))
-            return NULL;
-    return collect_outputs(plan, slots);
+    return run_steps(plan, slots) ? NULL : collect_outputs(plan, slots);
 }
 
 enum { STACK_SLOTS = 32 };

@@ -52,6 +52,7 @@ typedef struct LaunchPlan {
     Recycler **recyclers; /* by output; NULL for one that is not recycled; owned by the steps */
     Kernel *kernels;
     bool portable; /* made for the portable path */
+    bool no_grad;  /* the steps run with grad mode off */
 } LaunchPlan;
 
 PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names);

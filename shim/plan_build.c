@@ -320,7 +320,12 @@ static PyObject *item_list(PyObject *plan, const char *key) {
     return PyErr_Format(PyExc_ValueError, "a launch plan lacks \"%s\"", key);
 }
 
+static bool item_is_true(PyObject *plan, const char *key) {
+    return PyDict_GetItemString(plan, key) == Py_True;
+}
+
 static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
+    plan->no_grad = item_is_true(source, "no_grad");
     if (item_number(source, "inputs", &plan->input_count) || item_number(source, "slots", &plan->slot_count) ||
         prepare_slots(plan, uses))
         return -1;

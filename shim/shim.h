@@ -37,6 +37,7 @@ typedef struct TorchSymbols {
     int32_t (*dimensions)(TensorHandle, int64_t *);
     int32_t (*element_count)(TensorHandle, int64_t *);
     bool (*grad_mode)(void);
+    void (*set_grad_mode)(bool);
     int32_t (*call_dispatcher)(const char *, const char *, StableValue *);
     int32_t (*new_list)(size_t, StableList *);
     int32_t (*list_append)(StableList, StableValue);

@@ -37,6 +37,7 @@ static const SymbolRow symbol_rows[] = {
     ROW(element_count, "aoti_torch_get_numel", LIBRARY_CPU, true),
     ROW(grad_mode, "_ZN3c108GradMode10is_enabledEv", LIBRARY_CORE, false),
     ROW(grad_mode, "aoti_torch_grad_mode_is_enabled", LIBRARY_CPU, true),
+    ROW(set_grad_mode, "aoti_torch_grad_mode_set_enabled", LIBRARY_CPU, true),
     ROW(call_dispatcher, "aoti_torch_call_dispatcher", LIBRARY_CPU, false),
     ROW(new_list, "torch_new_list_reserve_size", LIBRARY_CPU, false),
     ROW(list_append, "torch_list_push_back", LIBRARY_CPU, false),

@@ -282,3 +282,25 @@ def test_variables_of_a_module_read_both_ways() -> None:
     found = fusee.compile(program, fullgraph=True)(x)
     assert torch.equal(found[0], expected[0]) and found[1:] == expected[1:]
     assert {"count": module.count} == plain and module.label == "set"
+
+
+def autograd_sees(tensor: torch.Tensor) -> tuple[bool, bool, bool, bool]:
+    """What autograd knows of a tensor."""
+    return tensor.requires_grad, tensor.is_leaf, tensor._is_view(), tensor.is_inference()
+
+
+def test_operators_within_no_grad_record_nothing() -> None:
+    """Library operators would record what they do with parameters unless grad mode is off when the plan runs."""
+    layer = torch.nn.Linear(4, 4)
+
+    @torch.no_grad()
+    def evaluate(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        hidden = layer(x)
+        return hidden, hidden.view(-1), layer.weight.t(), torch.relu(hidden) * 2
+
+    function, x = fusee.compile(evaluate, fullgraph=True), torch.randn(2, 4)
+    for _ in range(2):
+        found, expected = function(x), evaluate(x)
+        torch.testing.assert_close(found, expected)
+        assert [autograd_sees(tensor) for tensor in found] == [autograd_sees(tensor) for tensor in expected]
+    assert torch.is_grad_enabled()
