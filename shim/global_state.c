@@ -63,6 +63,10 @@ static void read_function_modes(const ThreadState *thread, GlobalState *state) {
     state->function_modes = (uint32_t)((ends[1] - ends[0]) / 16);
 }
 
+static uint32_t deterministic_bits(bool enabled, bool warn_only) {
+    return (uint32_t)enabled | (uint32_t)warn_only << 1;
+}
+
 static void read_direct(GlobalState *state) {
     ThreadState *thread = &this_thread;
     if (!thread->dispatch_keys)
@@ -73,7 +77,8 @@ static void read_direct(GlobalState *state) {
     state->default_dtype = (uint64_t)(uint8_t)torch.symbol.default_dtype();
     state->autocast = included | excluded ? autocast_dtypes() : 0;
     state->grad_mode = read_grad_mode(thread);
-    state->deterministic = torch.symbol.deterministic(torch.context);
+    state->deterministic = deterministic_bits(torch.symbol.deterministic(torch.context),
+                                              torch.symbol.deterministic_warn_only(torch.context));
     read_function_modes(thread, state);
 }
 
@@ -96,15 +101,15 @@ static int call_autocast_dtype(const char *device, uint64_t *value) {
 }
 
 static int read_portable(GlobalState *state) {
-    uint64_t values[7], cpu, cuda;
-    for (int i = 0; i < 7; i++)
+    uint64_t values[STATE_FUNCTIONS], cpu, cuda;
+    for (int i = 0; i < STATE_FUNCTIONS; i++)
         if (call_state_function(i, &values[i]))
             return -1;
     if (call_autocast_dtype("cpu", &cpu) || call_autocast_dtype("cuda", &cuda))
         return -1;
     *state = (GlobalState){.included = values[0], .excluded = values[1], .default_dtype = values[2],
                            .autocast = cpu * 31 + cuda, .grad_mode = (uint32_t)values[3],
-                           .deterministic = (uint32_t)values[4], .function_disabled = (uint32_t)values[5],
+                           .deterministic = deterministic_bits(values[4], values[7]), .function_disabled = (uint32_t)values[5],
                            .function_modes = (uint32_t)values[6]};
     return 0;
 }

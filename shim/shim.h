@@ -58,12 +58,15 @@ typedef struct TorchSymbols {
     const unsigned char *(*function_state)(void);
     void *(*global_context)(void);
     bool (*deterministic)(const void *);
+    bool (*deterministic_warn_only)(const void *);
     int8_t (*autocast_dtype)(int8_t);
     bool (*requires_grad)(const void *);
     int8_t (*default_dtype)(void);
     PyObject *(*wrap)(TensorHandle);
     int32_t (*cuda_stream)(int32_t, void **);
 } TorchSymbols;
+
+enum { STATE_FUNCTIONS = 8 }; /* that read torch's global state */
 
 /* Python callables of torch that the portable paths use. */
 typedef struct TorchObjects {
@@ -75,7 +78,7 @@ typedef struct TorchObjects {
     PyObject *as_strided;
     PyObject *device;
     PyObject *aten; /* torch.ops.aten */
-    PyObject *state_functions[7];
+    PyObject *state_functions[STATE_FUNCTIONS];
 } TorchObjects;
 
 /* Where a TensorImpl keeps what a guard reads, in bytes from its start; found by tensor_layout.c. Sizes and strides are
@@ -135,7 +138,7 @@ typedef struct GlobalState {
     uint64_t default_dtype; /* a ScalarType, or the address of the torch.dtype on the portable path */
     uint64_t autocast; /* dtypes of autocast; zero while the dispatch keys are ordinary */
     uint32_t grad_mode;
-    uint32_t deterministic;
+    uint32_t deterministic; /* bit 0: on; bit 1: only warns */
     uint32_t function_disabled;
     uint32_t function_modes;
 } GlobalState;

@@ -58,6 +58,7 @@ static const SymbolRow symbol_rows[] = {
     ROW(function_state, "_ZN2at4impl22PythonTorchFunctionTLS9get_stateEv", LIBRARY_CPU, false),
     ROW(global_context, "_ZN2at13globalContextEv", LIBRARY_CPU, true),
     ROW(deterministic, "_ZNK2at7Context23deterministicAlgorithmsEv", LIBRARY_CPU, true),
+    ROW(deterministic_warn_only, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", LIBRARY_CPU, true),
     ROW(autocast_dtype, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", LIBRARY_CPU, true),
     ROW(requires_grad, "_ZNK3c1010TensorImpl13requires_gradEv", LIBRARY_CORE, true),
     ROW(default_dtype, "_ZN3c1031get_default_dtype_as_scalartypeEv", LIBRARY_CORE, true),
@@ -326,6 +327,7 @@ static int fetch_objects(PyObject *module) {
         {"_C._get_deterministic_algorithms", &object->state_functions[4]},
         {"_C._is_torch_function_all_disabled", &object->state_functions[5]},
         {"_C._len_torch_function_stack", &object->state_functions[6]},
+        {"_C._get_deterministic_algorithms_warn_only", &object->state_functions[7]},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         PyObject *value = attribute_path(module, rows[i].path);

@@ -523,7 +523,7 @@ func (v *PythonModule) namespace(in *Interpreter) (*Dict, error) {
 func libraryModule(name string) bool {
 	root, _, _ := strings.Cut(name, ".")
 	switch root {
-	case "torch", "math", "operator", "functools", "itertools", "collections", "builtins", "typing", "contextlib", "copy", "types", "numpy", "enum", "dataclasses", "abc", "warnings", "random", "time", "os", "sys":
+	case "torch", "math", "operator", "functools", "itertools", "collections", "builtins", "typing", "contextlib", "copy", "types", "numpy", "enum", "dataclasses", "abc", "random", "time", "os", "sys":
 		return true
 	}
 	return false

@@ -354,6 +354,13 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return class, true, err
 	case "functools.reduce":
 		return in.reduceCall(arguments)
+	case "_warnings.warn":
+		value, err := in.warnCall(arguments)
+		return value, true, err
+	case "_warnings._filters_mutated":
+		in.activity++
+		in.effects = append(in.effects, &callEffect{function: name})
+		return none(), true, nil
 	case "itertools.tee":
 		return in.teeCall(arguments)
 	case "sys.intern":

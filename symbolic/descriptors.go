@@ -1,6 +1,10 @@
 package symbolic
 
-import "strings"
+import (
+	"strings"
+
+	"fusee/bytecode"
+)
 
 // constructDescriptor is property(), classmethod() and staticmethod().
 func (in *Interpreter) constructDescriptor(kind string, arguments Arguments) (Value, bool, error) {
@@ -190,9 +194,6 @@ func (v *identityNumber) typeName() string { return "int" }
 func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err error) {
 	a, okLeft := left.(*identityNumber)
 	b, okRight := right.(*identityNumber)
-	if okLeft != okRight && (isInteger(left) || isInteger(right)) {
-		return false, true, unsupported(reasonIdentity, "id() compared with a number")
-	}
 	if !okLeft || !okRight {
 		return false, false, nil
 	}
@@ -203,11 +204,39 @@ func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err
 	return equal, true, err
 }
 
-// isInteger tells ints whose value, and numbers whose value at this call, is known.
-func isInteger(value Value) bool {
-	_, isNumber := value.(*Number)
-	_, isConstant := constantObject(value)
-	return isNumber || isConstant && value.typeName() == "int"
+// numbersOfIdentities puts the numbers themselves for results of id() that the program computes with: their objects must be the same ones again.
+func (in *Interpreter) numbersOfIdentities(left, right Value) (Value, Value, error) {
+	operands := []Value{left, right}
+	for i, operand := range operands {
+		identity, ok := operand.(*identityNumber)
+		if !ok {
+			continue
+		}
+		number, err := in.numberOfIdentity(identity)
+		if err != nil {
+			return nil, nil, err
+		}
+		operands[i] = number
+	}
+	return operands[0], operands[1], nil
+}
+
+// numberOfIdentity is id() of an object that tends to be the same at every call: a class, a function, an instance such as a module.
+func (in *Interpreter) numberOfIdentity(v *identityNumber) (Value, error) {
+	object := objectOf(v.of)
+	switch v.of.(type) {
+	case *Class, *Function, *Instance, *PythonModule:
+		if object == nil {
+			break
+		}
+		in.pin(object)
+		outcome, err := in.session.Evaluate(nameWire("builtins.id"), []bytecode.Object{int64(object.id)}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return in.outcomeValue(outcome)
+	}
+	return nil, unsupported(reasonIdentity, "id() of %s", v.of.typeName())
 }
 
 // lives tells objects that a variable of a running function holds, and those that exist outside.

@@ -20,10 +20,34 @@ func (v *Instance) getAttribute(in *Interpreter, name string) (Value, error) {
 			return in.tailCall(function, Arguments{Positional: []Value{v, text(name)}})
 		})
 	}
+	if v.isThreadLocal() {
+		return in.threadAttribute(v, name)
+	}
 	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
 		return nil, unsupported(reasonUserAttribute, "%s", builtin.name)
 	}
 	return in.attributeOrFallback(v, name, func() (Value, error) { return in.genericGetAttribute(v, name) })
+}
+
+// isThreadLocal tells a plain threading.local, whose attributes are those of the running thread.
+func (v *Instance) isThreadLocal() bool { return v.class.name == "_thread._local" && v.object != nil }
+
+// threadAttribute reads an attribute of a threading.local, in whatever thread the call runs.
+func (in *Interpreter) threadAttribute(v *Instance, name string) (Value, error) {
+	if name == "__class__" {
+		return v.class, nil
+	}
+	if value := v.fields.values[name]; value != nil {
+		return value, nil
+	}
+	if strings.HasPrefix(name, "__") {
+		return nil, unsupported(reasonAttribute, "_thread._local.%s", name)
+	}
+	value, err := in.existingAttribute(v.object, name)
+	if err == nil {
+		v.fields.values[name] = value
+	}
+	return value, err
 }
 
 // attributeOrFallback is slot_tp_getattr_hook: where reading raises AttributeError, a class's __getattr__ is asked.
@@ -195,6 +219,10 @@ func (v *Instance) setAttribute(in *Interpreter, name string, value Value) error
 	if function, ok := custom.(*Function); ok && !in.plainModuleWrite(v, function, name, value) {
 		_, err := in.tailCall(function, Arguments{Positional: arguments})
 		return err
+	}
+	if v.isThreadLocal() && value != nil && !strings.HasPrefix(name, "__") {
+		in.writeField(v, name, value)
+		return nil
 	}
 	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
 		return unsupported(reasonMutation, "%s", builtin.name)

@@ -76,6 +76,8 @@ type Interpreter struct {
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
 	wrapping   *Tensor // whose inner tensors are being described
+	// deterministic is what the capture has set torch.use_deterministic_algorithms to, by the functions that read it.
+	deterministic map[string]Value
 }
 
 // codeInfo is a code object decoded once.

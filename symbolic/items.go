@@ -440,16 +440,43 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 		value, err := in.importedModule(name, target)
 		return in.pushResult(f)(value, err)
 	}
-	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(target)}}}}, nil)
+	if strings.HasPrefix(name, "torch.") {
+		if err := in.loadModule(name); err != nil {
+			return err
+		}
+	}
+	value, err := in.namedModule(target)
+	return in.pushResult(f)(value, err)
+}
+
+// loadModule has the host import a module of torch, as the program is about to.
+func (in *Interpreter) loadModule(name string) error {
+	outcome, err := in.session.Evaluate(nameWire("importlib.import_module"), []bytecode.Object{bytecode.Tuple{name}}, nil)
+	if err == nil && outcome.Raised != 0 {
+		err = unsupported(reasonImport, "%s", name)
+	}
+	return err
+}
+
+// namedModule is a module that the interpreter has loaded.
+func (in *Interpreter) namedModule(name string) (*PythonModule, error) {
+	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(name)}}}}, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id, ok := outcome.Value.(trace.ObjectID)
 	if !ok {
-		return unsupported(reasonImport, "%s", name)
+		return nil, unsupported(reasonImport, "%s", name)
 	}
 	value, err := in.realize(id, in.objectSource(id))
-	return in.pushResult(f)(value, err)
+	if err != nil {
+		return nil, err
+	}
+	module, ok := value.(*PythonModule)
+	if !ok {
+		return nil, unsupported(reasonImport, "%s", name)
+	}
+	return module, nil
 }
 
 // importedModule finds a program's module that was imported before, and guards that sys.modules still holds it.
@@ -487,6 +514,11 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			return boolean(false), true, nil
 		case "graph_break":
 			return nil, true, unsupported(reasonRequested, "")
+		}
+	case "torch":
+		if f.qualname == "use_deterministic_algorithms" {
+			value, err := in.setDeterministic(arguments)
+			return value, true, err
 		}
 	case "collections":
 		if f.qualname == "namedtuple" {
@@ -536,7 +568,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		}
 	case "random":
 		return nil, true, unsupported(reasonRandom, "%s", f.qualname)
-	case "warnings", "logging":
+	case "logging":
 		return nil, true, unsupported(reasonOutput, "%s", f.qualname)
 	}
 	return nil, false, nil

@@ -63,6 +63,9 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
+	if left, right, err = in.numbersOfIdentities(left, right); err != nil {
+		return nil, err
+	}
 	if value, handled, err := in.arrayOperator(row.function, row.inplace != nil, left, right); handled || err != nil {
 		return value, err
 	}
@@ -323,6 +326,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 	}
 	if equal, done, err := in.equalIdentities(left, right); done && (row.function == "eq" || row.function == "ne") || err != nil {
 		return boolean(equal == (row.function == "eq")), err
+	}
+	if left, right, err = in.numbersOfIdentities(left, right); err != nil {
+		return nil, err
 	}
 	if (isNumber(left) || isNumber(right)) && !isTensor(left) && !isTensor(right) && !hasMethods(left) && !hasMethods(right) {
 		if value, err := in.numberCompare(row, left, right); value != nil || err != nil {

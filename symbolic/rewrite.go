@@ -217,7 +217,7 @@ func computes(g *graph.Graph) bool {
 // hasEffects tells graphs that change something even when no output is used.
 func hasEffects(g *graph.Graph) bool {
 	for _, node := range g.Nodes {
-		if len(node.Mutates) > 0 || node.Random || runsDispatch(node) {
+		if len(node.Mutates) > 0 || node.Random || runsDispatch(node) || node.Target == useDeterministicAlgorithms {
 			return true
 		}
 	}

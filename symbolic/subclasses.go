@@ -104,7 +104,7 @@ func (in *Interpreter) initialItems(kind string, arguments Arguments) ([]Value, 
 
 // baseMethod runs a builtin type's method on an instance that derives from it; handled is false where the base knows no such method.
 func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments) (Value, bool, error) {
-	if v.base == nil || v.hasHostBase() {
+	if v.base == nil {
 		return nil, false, nil
 	}
 	method := shortName(name)
@@ -152,7 +152,7 @@ func (in *Interpreter) plainBase(value Value) Value {
 		return value
 	}
 	instance, ok := real.(*Instance)
-	if !ok || instance.base == nil || instance.hasHostBase() {
+	if !ok || instance.base == nil {
 		return value
 	}
 	for _, name := range []string{"__iter__", "__len__", "__getitem__", "__eq__", "__hash__", "__contains__", "keys"} {

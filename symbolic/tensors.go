@@ -231,7 +231,7 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 		return nil, unsupported(reasonTensorCall, "%s of no elements", target)
 	}
 	if errors.Is(err, graph.ErrUnknown) {
-		return in.hostCall(&hostedCall{target: target, args: args, keywords: keywords})
+		value, err = in.hostCall(&hostedCall{target: target, args: args, keywords: keywords})
 	}
 	return value, err
 }
@@ -929,6 +929,9 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 	case "_set_grad_enabled":
 		value, err := in.setGradMode(arguments)
 		return value, true, err
+	case "_get_deterministic_algorithms", "_get_deterministic_algorithms_warn_only":
+		value, err := in.deterministicQuestion(shortName(name))
+		return value, true, err
 	case "_get_tracing_state", "_log_api_usage_once":
 		return none(), true, nil
 	case "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic":
@@ -977,9 +980,14 @@ func (in *Interpreter) setGradMode(arguments Arguments) (Value, error) {
 	if !ok {
 		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
 	}
-	if enabled != in.state.GradMode {
-		in.activity++
-		in.state.GradMode = enabled
+	if enabled == in.state.GradMode {
+		return none(), nil
+	}
+	in.activity++
+	in.state.GradMode = enabled
+	if count := len(in.graph.Nodes); count > 0 && in.graph.Nodes[count-1].Target == setGradEnabled {
+		in.graph.Nodes = in.graph.Nodes[:count-1] // nothing ran under the mode in between
+	} else {
 		node := in.graph.Append(setGradEnabled, []graph.Value{enabled}, nil, nil, nil)
 		node.Result = nil
 	}

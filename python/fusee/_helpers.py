@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import types
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,12 @@ def _slot(target: Any, name: str) -> types.MemberDescriptorType | None:
     return found[1] if found is not None and type(found[1]) is types.MemberDescriptorType else None
 
 
+def _slot_method(target: Any, name: str) -> Any:
+    """The first special method of a name along the MRO that is written in C."""
+    found = (slots.class_dict(cls).get(name) for cls in slots.mro(type(target)))
+    return next(method for method in found if type(method) is types.WrapperDescriptorType)
+
+
 def set_field(target: Any, name: str, value: Any) -> None:
     """Write an instance attribute, into its slot or the instance dict."""
     slot, namespace = _slot(target, name), slots.instance_dict(target)
@@ -29,7 +36,7 @@ def set_field(target: Any, name: str, value: Any) -> None:
     elif namespace is not None:
         namespace[name] = value
     else:
-        object.__setattr__(target, name, value)
+        _slot_method(target, "__setattr__")(target, name, value)
 
 
 def delete_field(target: Any, name: str) -> None:
@@ -38,7 +45,7 @@ def delete_field(target: Any, name: str) -> None:
     if slot is None and namespace is not None:
         del namespace[name]
     else:
-        object.__delattr__(target, name)
+        _slot_method(target, "__delattr__")(target, name)
 
 
 def replace_list(target: list[Any], items: Sequence[Any]) -> None:
@@ -206,6 +213,20 @@ def array_of_tensor(tensor: Any) -> Any:
     return tensor.numpy()
 
 
+def warn_for(
+    message: str, category: type[Warning], file: str | None, line: int, namespace: dict[str, Any] | None
+) -> None:
+    """Give a warning as ``warnings.warn`` does in that file and line of a module with these globals.
+
+    Without them ``line`` says how far above the function that calls this the warning's place is.
+    """
+    if file is None or namespace is None:
+        warnings.warn(message, category, stacklevel=line + 2)
+        return
+    registry = namespace.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, file, line, namespace.get("__name__") or "<string>", registry)
+
+
 TABLE: Mapping[str, Callable[..., Any]] = {
     "is_state": _shim.is_state,
     "pack": _shim.pack,
@@ -234,4 +255,5 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_while": make_while,
     "make_pairwise": make_pairwise,
     "make_zip_longest": make_zip_longest,
+    "warn_for": warn_for,
 }

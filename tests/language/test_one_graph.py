@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import collections
 import functools
+import threading
 import typing
 import warnings
 import weakref
@@ -52,6 +53,54 @@ def named_fields(pair: Any) -> Any:
 def named_class_by_instance(x: Any) -> Any:
     pair = Pair(x, x + 1)
     return pair.__class__(*(item * 2 for item in pair))
+
+
+class Text(str):
+    """A text that tells more than its letters."""
+
+
+@calls(lambda: (torch.ones(2), Text("a1b")), lambda: (torch.ones(2), Text("c")))
+def text_of_a_class(x: Any, text: Any) -> Any:
+    return x * len(text), list(text), text.upper(), {"a", "1"}.issubset(text), text[0], text.split("1")
+
+
+@calls(lambda: (torch.ones(2, 3, 4),))
+def element_that_was_given(x: Any) -> Any:
+    one, half = torch.tensor(1), torch.tensor(0.1)
+    return x.reshape(-1, x.shape[one]), half.item(), int(one), float(half), bool(one), one.tolist(), x + one
+
+
+class Marked(torch.nn.Module):
+    def forward(self, x: Any, expected: int) -> Any:
+        return x * 2 if id(self) == expected else x * 3
+
+
+MARKED = Marked()
+
+
+@calls(lambda: (torch.ones(2), MARKED, id(MARKED)), lambda: (torch.ones(2), MARKED, 5))
+def number_of_an_object(x: Any, module: Any, expected: int) -> Any:
+    return module(x, expected), id(Marked) % 1000, id(module) - id(module)
+
+
+@calls(lambda: (torch.ones(2),))
+def recorded_warnings(x: Any) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        y = x.sin()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return y + x.cos(), caught, len(warnings.filters) > 0
+
+
+@calls(lambda: (torch.ones(2, requires_grad=True),))
+def grad_mode_set_again(x: Any) -> Any:
+    torch.set_grad_enabled(False)
+    torch.set_grad_enabled(True)
+    y = x * 2
+    torch.set_grad_enabled(False)
+    z = x * 3
+    torch.set_grad_enabled(True)
+    return y, z, torch.is_grad_enabled()
 
 
 class Adder:
@@ -356,18 +405,82 @@ def test_errors_of_wrong_calls() -> None:
         assert str(raised.value) == str(expected.value)
 
 
-def test_own_attributes_written_in_c_are_left_to_python() -> None:
-    import threading
-
+def test_attributes_of_a_thread() -> None:
     local = threading.local()
+    local.factor = 2
 
     def write(x: Any, place: Any) -> Any:
-        place.kept = x
+        place.kept = x * place.factor
+        return place.kept + 1, hasattr(place, "absent")
+
+    compiled, x = fusee.compile(write, fullgraph=True), torch.ones(2)
+    assert Describer()(compiled(x, local)) == Describer()((x * 2 + 1, False))
+    assert torch.equal(local.kept, x * 2)
+
+    def elsewhere() -> None:
+        local.factor, local.absent = 3, None
+        found.append(compiled(x, local))
+
+    found: list[Any] = []
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert Describer()(found) == Describer()([(x * 3 + 1, True)])
+    assert torch.equal(local.kept, x * 2)
+
+
+def test_warnings_are_given_behind_the_graph() -> None:
+    def inner(x: Any, level: int) -> Any:
+        warnings.warn("inner", DeprecationWarning, stacklevel=level)
+        return x * 2
+
+    def outer(x: Any) -> Any:
+        warnings.warn("outer", stacklevel=1)
+        return inner(x, 1) + inner(x, 2) + inner(x, 3)
+
+    def seen(function: Any) -> list[Any]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = function(torch.ones(2))
+        return [result.tolist(), *((w.category, str(w.message), w.filename, w.lineno) for w in caught)]
+
+    compiled = fusee.compile(outer, fullgraph=True)
+    assert [seen(compiled), seen(compiled)] == [seen(outer), seen(outer)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        with pytest.raises(DeprecationWarning, match="inner"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            fusee.compile(outer)(torch.ones(2))
+
+
+def test_a_check_that_fails_raises_its_own_error() -> None:
+    def checked(x: Any) -> Any:
+        torch._check(x.shape[0] > 3, lambda: f"{x.shape[0]} is too few")
         return x + 1
 
-    x = torch.ones(2)
-    assert torch.equal(fusee.compile(write)(x, local), x + 1)
-    assert local.kept is x
+    compiled = fusee.compile(checked, fullgraph=True)
+    assert torch.equal(compiled(torch.ones(4)), torch.ones(4) + 1)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"^2 is too few$"):
+            compiled(torch.ones(2))
+
+
+def test_deterministic_algorithms() -> None:
+    def change(x: Any) -> Any:
+        before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        torch.use_deterministic_algorithms(not before[0], warn_only=True)
+        return x + 1, before, torch.are_deterministic_algorithms_enabled()
+
+    compiled = fusee.compile(change, fullgraph=True)
+    try:
+        for mode, warn_only in ((True, True), (True, False), (False, True), (False, False), (True, True)):
+            torch.use_deterministic_algorithms(mode, warn_only=warn_only)
+            result = compiled(torch.ones(2))
+            assert result[1:] == ((mode, warn_only), not mode)
+            assert torch.are_deterministic_algorithms_enabled() is not mode
+            assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 def test_weak_reference_to_a_result() -> None:

@@ -11,7 +11,6 @@ from . import names, slots
 # Modules whose functions act on the interpreter or the outside world: looking into them gains nothing.
 _LEFT_ALONE = (
     "logging",
-    "warnings",
     "threading",
     "multiprocessing",
     "subprocess",
@@ -45,6 +44,15 @@ _LOOKED_INTO = frozenset({"torch.autograd.grad_mode", "torch.jit", "torch.jit._s
 _NOT_LOOKED_INTO = frozenset(
     {"script", "trace", "trace_module", "freeze", "optimize_for_inference", "load", "save", "fork", "wait"}
 )
+
+# Single functions inside those modules that just do what they say: questions about sizes, which are plain numbers here.
+_LOOKED_INTO_FUNCTIONS = {
+    "torch.fx.experimental.symbolic_shapes": frozenset(
+        {"expect_true", "guard_bool", "guard_int", "guard_float", "guard_scalar", "guard_size_oblivious"}
+        | {"guard_or_true", "guard_or_false", "_guard_or", "statically_known_true", "sym_and", "sym_or", "sym_eq"}
+        | {"hint_int", "is_concrete_int", "is_concrete_bool", "is_concrete_float", "is_symbolic"}
+    ),
+}
 
 # Functions that answer the same as long as the process lives: what the machine and the installed torch can do.
 _CONSTANT_MODULES = frozenset(
@@ -106,9 +114,16 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
     if module in _CONSTANT_MODULES and function.__qualname__ in _CONSTANT_NAMES:
         return "constant", function.__name__, ""
     left_alone = _left_alone(module)
-    if left_alone and (module not in _LOOKED_INTO or function.__qualname__ in _NOT_LOOKED_INTO):
+    if left_alone and not _is_exempt(module, function.__qualname__):
         return "opaque", f"{module}.{function.__qualname__}", f"functions of {left_alone} are not looked into"
     return "inline", function.__name__, ""
+
+
+def _is_exempt(module: str, name: str) -> bool:
+    """Whether a function of a module that is left alone is looked into all the same."""
+    if module in _LOOKED_INTO:
+        return name not in _NOT_LOOKED_INTO
+    return name in _LOOKED_INTO_FUNCTIONS.get(module, ())
 
 
 def _operator(name: str) -> tuple[str, str, str]:
