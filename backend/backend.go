@@ -97,6 +97,7 @@ func passes() []pass {
 		{"dead", dead, "before fuse, so that unused operations keep nothing apart"},
 		{"fuse", fuse, "needs all uses of every value; barriers are in place since build"},
 		{"schedule", schedule, "orders groups once fusion has fixed what depends on what"},
+		{"split", split, "after schedule, between whose groups it puts those that combine parts; before loops, which writes both"},
 		{"loops", loops, "writes kernels of the groups that fusion made, in the order they run"},
 		{"emit", emit, "all kernels at once, so that equal ones compile once and others in parallel"},
 		{"plan", makePlan, "last: memory is planned over the final order of kernels"},

@@ -12,6 +12,9 @@ import (
 func (k *kernelBuilder) finish() {
 	outer := k.mergeDimensions(k.dimensions(false))
 	inner := k.mergeDimensions(k.dimensions(true))
+	if k.group.split {
+		outer = append([]merged{k.partDimension(inner)}, outer...)
+	}
 	k.result.work = graph.Static(1)
 	for _, size := range outer {
 		k.result.work = k.shapes.Multiply(k.result.work, size.size)
@@ -37,6 +40,30 @@ func (k *kernelBuilder) finish() {
 		}
 		k.fillAccesses(&k.Kernel.Stages[index], strides)
 	}
+	k.cut(inner, sizes)
+}
+
+// partDimension is the outer dimension that counts parts of an inner one, whose accesses it moves by a part's size.
+func (k *kernelBuilder) partDimension(inner []merged) merged {
+	counter := len(k.group.space) - 1
+	parts := k.group.space[counter]
+	chosen, size := k.piece(inner, parts.Hint)
+	for _, place := range k.places {
+		stride := k.shapes.Multiply(place.at.strides[inner[chosen].dimension-1], size)
+		place.at.strides[counter] = k.shapes.Add(place.at.strides[counter], stride)
+	}
+	return merged{parts, counter + 1}
+}
+
+// cut has the stages go over one part of the inner dimension that parts share, whose sizes they share. It comes last, when all scalar arguments are known.
+func (k *kernelBuilder) cut(inner []merged, sizes []loop.Int) {
+	if !k.group.split {
+		return
+	}
+	chosen, size := k.piece(inner, k.group.space[len(k.group.space)-1].Hint)
+	span := &loop.Span{Size: k.integer(size), Total: k.integer(inner[chosen].size)}
+	k.Kernel.Span = span
+	sizes[chosen] = loop.Argument(k.Kernel.Scalars)
 }
 
 // merged is a loop dimension: one of the group's, or several that every access walks as one. Strides belong to the innermost of them.
@@ -50,7 +77,8 @@ type merged struct {
 func (k *kernelBuilder) dimensions(inner bool) []int {
 	var result []int
 	for dimension, size := range k.group.space {
-		if k.group.inner[dimension] == inner && !isStatic(size, 1) {
+		counts := k.group.split && dimension == len(k.group.space)-1
+		if k.group.inner[dimension] == inner && !isStatic(size, 1) && !counts {
 			result = append(result, dimension)
 		}
 	}

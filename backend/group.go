@@ -19,6 +19,7 @@ type group struct {
 	stored   map[*tensor]bool
 	after    map[*group]bool // groups that use what this one makes
 	order    int
+	split    bool // the last of space counts parts of the inner points
 }
 
 // hasInner reports whether the group has reductions.
@@ -154,7 +155,7 @@ func (f *fusion) alongside(op *operation, g *group) (mapping, bool) {
 	if op.kind != reduction || !sameSizes(op.inputSpace(), g.space) {
 		return nil, false
 	}
-	keep := len(op.outputs[0].meta.Sizes) == len(op.reduced)
+	keep := op.keeps()
 	var result mapping
 	for dimension, reduced := range op.reduced {
 		switch {
@@ -312,7 +313,7 @@ func (op *operation) inputMapping(g *group) mapping {
 			inner = append(inner, dimension)
 		}
 	}
-	keep := len(op.outputs[0].meta.Sizes) == len(op.reduced)
+	keep := op.keeps()
 	result, kept, next := make(mapping, len(op.reduced)), 0, 0
 	for dimension, reduced := range op.reduced {
 		switch {
@@ -329,6 +330,15 @@ func (op *operation) inputMapping(g *group) mapping {
 		}
 	}
 	return result
+}
+
+// keeps reports whether a reduction keeps the dimensions that it reduces, as one element each.
+func (op *operation) keeps() bool {
+	rank := len(op.outputs[0].meta.Sizes)
+	if op.part {
+		rank--
+	}
+	return rank == len(op.reduced)
 }
 
 // cyclic reports whether a group that uses the operation must run before g, in which case the operation cannot be made in g.
@@ -377,7 +387,7 @@ func (f *fusion) storable(op *operation, g *group, m mapping) bool {
 }
 
 // rowLimit and pointLimit keep reductions from taking parallelism away: a kernel with fewer outer points than pointLimit may only reduce
-// over rows up to rowLimit elements.
+// over rows up to rowLimit elements, unless parts of a row can be reduced apart.
 const (
 	pointLimit = 4
 	rowLimit   = 16384
@@ -391,13 +401,26 @@ func (f *fusion) extension(op *operation, g *group, m mapping) ([]graph.Size, bo
 	reduced := significant(op.reducedSizes())
 	rest := f.restOf(g, m)
 	outer := product(op.outputs[0].meta.Sizes)
-	if outer < pointLimit && product(reduced) > rowLimit {
+	if outer < pointLimit && product(reduced) > rowLimit && (op.reduce.Positional() || f.usedInside(op, g, m)) {
 		return nil, false
 	}
 	if len(rest) > 0 || g.hasInner() {
 		return nil, sameSizes(significant(rest), reduced) && f.innerAgrees(g, m)
 	}
 	return reduced, true
+}
+
+// usedInside reports whether the group needs a reduction's result for each element, or for another reduction.
+func (f *fusion) usedInside(op *operation, g *group, m mapping) bool {
+	return slices.ContainsFunc(consumers(op), func(user *operation) bool {
+		if user.group != g {
+			return false
+		}
+		inside := slices.ContainsFunc(g.mappings[user], func(dimension int) bool {
+			return dimension >= 0 && !m.has(dimension) && !isStatic(g.space[dimension], 1)
+		})
+		return user.kind == reduction || inside || f.usedInside(user, g, m)
+	})
 }
 
 func (op *operation) reducedSizes() []graph.Size {

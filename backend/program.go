@@ -57,6 +57,7 @@ type operation struct {
 
 	reduce  loop.Reduction // reduction of operands[0]
 	reduced []bool         // by dimension of the operand
+	part    bool           // of part of the elements: the output's last dimension counts the parts
 
 	index   int
 	segment int // number of barriers before it
@@ -98,13 +99,16 @@ func newTensor(name string, meta graph.Meta) *tensor {
 
 // machineType maps a tensor's element type to the loop IR; false for types loops cannot compute on.
 func machineType(dtype graph.DType) (loop.Type, bool) {
-	types := map[graph.DType]loop.Type{
+	typ, ok := machineTypes()[dtype]
+	return typ, ok
+}
+
+func machineTypes() map[graph.DType]loop.Type {
+	return map[graph.DType]loop.Type{
 		graph.Bool: loop.Bool, graph.Uint8: loop.U8, graph.Int8: loop.I8, graph.Int16: loop.I16, graph.Int32: loop.I32,
 		graph.Int64: loop.I64, graph.Float16: loop.F16, graph.BFloat16: loop.BF16, graph.Float32: loop.F32, graph.Float64: loop.F64,
 		graph.Uint16: loop.U16, graph.Uint32: loop.U32, graph.Uint64: loop.U64,
 	}
-	typ, ok := types[dtype]
-	return typ, ok
 }
 
 // computeType is the type arithmetic on values of a type happens in.

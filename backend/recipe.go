@@ -129,23 +129,12 @@ func (r *recipe) formulaIn(name string, dtype graph.DType, output *tensor, body 
 	return output
 }
 
-// reduce appends a reduction of the elements of t converted to type as. Where few results take many elements each, the first dimensions reduced are left for a
-// second reduction, so that several threads can share the first.
+// reduce appends a reduction of the elements of t converted to type as. The recipe fails where one thread would look for a position alone.
 func (r *recipe) reduce(how loop.Reduction, t *tensor, reduced []bool, as graph.DType, output *tensor) *tensor {
 	sizes := chosenSizes(t.meta.Sizes, reduced)
-	if r.tooLong(t, sizes) {
-		first := r.firstPart(t, reduced)
-		wide := r.partial(how, as)
-		if how.Positional() || wide == graph.NoDType || r.tooLong(t, chosenSizes(t.meta.Sizes, first)) || len(significant(chosenSizes(t.meta.Sizes, first))) == 0 {
-			r.failed = true
-			return output
-		}
-		part := r.reduce(how, t, first, as, r.fresh(wide, kept(t.meta.Sizes, first)))
-		return r.reduce(how, part, reduced, wide, output)
-	}
 	typ, ok := machineType(as)
 	result, known := machineType(output.meta.DType)
-	if !ok || !known || len(significant(sizes)) == 0 {
+	if !ok || !known || len(significant(sizes)) == 0 || how.Positional() && r.tooLong(t, sizes) {
 		r.failed = true
 	}
 	r.pending = append(r.pending, &operation{
@@ -159,31 +148,6 @@ func (r *recipe) reduce(how loop.Reduction, t *tensor, reduced []bool, as graph.
 func (r *recipe) tooLong(t *tensor, sizes []graph.Size) bool {
 	outer := product(t.meta.Sizes) / max(product(sizes), 1)
 	return outer < pointLimit && product(sizes) > rowLimit
-}
-
-// firstPart leaves out as many of the leading reduced dimensions as it takes to have enough points.
-func (r *recipe) firstPart(t *tensor, reduced []bool) []bool {
-	first := append([]bool(nil), reduced...)
-	points := product(t.meta.Sizes) / max(product(chosenSizes(t.meta.Sizes, reduced)), 1)
-	for dimension := range first {
-		if first[dimension] && points < pointLimit {
-			first[dimension] = false
-			points *= t.meta.Sizes[dimension].Hint
-		}
-	}
-	return first
-}
-
-// partial is the type that partial results of a reduction of values of a type are kept in.
-func (r *recipe) partial(how loop.Reduction, as graph.DType) graph.DType {
-	adds := how == loop.Sum || how == loop.Product
-	switch {
-	case !as.IsFloat() || !adds:
-		return as
-	case r.device.Type == "cuda" && as != graph.Float64:
-		return graph.Float32
-	}
-	return graph.Float64
 }
 
 // kept returns the sizes left by a reduction that keeps its dimensions as 1.

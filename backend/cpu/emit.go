@@ -88,6 +88,9 @@ func nativeLanes(kernel *loop.Kernel, target Target) int {
 func columnwise(kernel *loop.Kernel) bool {
 	outer, inner := 0, 0
 	last := len(kernel.Outer) - 1
+	if kernel.Span != nil && kernel.Span.Dimension == last {
+		return false // lanes would have pieces of unequal lengths
+	}
 	for index := range kernel.Stages {
 		stage := &kernel.Stages[index]
 		for _, access := range accesses(stage) {
@@ -128,6 +131,7 @@ func (e *emitter) arguments() {
 		address := e.assign("getelementptr i64, ptr %%scalars, i64 %d", index)
 		e.scalars = append(e.scalars, e.assign("load i64, ptr %s", address))
 	}
+	e.scalars = append(e.scalars, "") // the length of a piece, once it is known which
 	for index := range e.kernel.Stages {
 		for _, access := range accesses(&e.kernel.Stages[index]) {
 			e.pointers[access] = e.advance(e.elementType(access), e.buffers[access.Buffer], e.int(access.Offset), "1")
@@ -189,6 +193,11 @@ func (e *emitter) scoped(body func()) {
 func (e *emitter) enter(position string, stages ...*loop.Stage) {
 	dimension := len(e.index)
 	e.index = append(e.index, position)
+	if span := e.kernel.Span; span != nil && span.Dimension == dimension {
+		size := e.int(span.Size)
+		rest := e.assign("sub i64 %s, %s", e.int(span.Total), e.multiply(position, size))
+		e.scalars[e.kernel.Scalars] = e.extremum("smin", rest, size)
+	}
 	moved := map[string]string{} // equal accesses share one address
 	for _, stage := range stages {
 		for _, access := range accesses(stage) {

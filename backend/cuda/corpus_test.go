@@ -306,7 +306,8 @@ func rowShapes() []*loop.Kernel {
 		softmax("softmax_block", static(3), static(2560), loop.BF16, 2560),
 		softmax("softmax_long", static(2), static(33000), loop.F16, 33000),
 		softmax("softmax_streamed", static(1), static(70000), loop.F16, 70000),
-		normaliser("normaliser", 4, 5000), chosenScore("chosen_score", 5, 3000), normaliser("normaliser_short", 33, 50), dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
+		normaliser("normaliser", 4, 5000), chosenScore("chosen_score", 5, 3000), pieces("pieces", 3, 20000, 8192, 1), pieces("pieces_odd", 4, 20001, 6720, 1),
+		pieces("pieces_columns", 5, 301, 64, 40), normaliser("normaliser_short", 33, 50), dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
 		columnSum("column_sum", 6, 100), columnSum("column_sum_short", 300, 7), columnSum("column_sum_long", 1500, 40),
 		innerDimensions("inner_dimensions"), totalSum("total_sum", 10001), totalSum("total_sum_even", 4096),
 		softmaxInPlace("softmax_in_place"), unitRows("unit_rows"), positions("positions"),
@@ -367,6 +368,18 @@ func chosenScore(name string, rows, columns int64) *loop.Kernel {
 	greatest := b.Reduce(loop.Maximum, loop.F32, b.Load(0, loop.Int{}, inner, one))
 	b.Stage()
 	b.Store(b.Do(loop.OpSubtract, loop.F32, greatest, chosen), 1, loop.Int{}, one)
+	return b.Kernel
+}
+
+// pieces sums a matrix over its rows in parts of the given size.
+func pieces(name string, parts, rows, size, columns int64) *loop.Kernel {
+	b := loop.NewBuilder(name, loop.Statics(parts, columns)...)
+	float32Buffers(b, 4, "x", "out")
+	b.Kernel.Span = &loop.Span{Size: loop.Static(size), Total: loop.Static(rows)}
+	b.Stage(loop.Argument(0))
+	sum := b.Reduce(loop.Sum, loop.F32, b.Load(0, loop.Int{}, loop.Statics(size*columns, 1, columns)...))
+	b.Stage()
+	b.Store(sum, 1, loop.Int{}, loop.Statics(1, parts)...)
 	return b.Kernel
 }
 

@@ -13,6 +13,7 @@ type nest struct {
 	kernel *loop.Kernel
 	outer  []extent
 	stages []stage
+	pieces *instruction // its dimension is the outer one that pieces of an inner one are counted along; nil for none
 }
 
 // stage is a stage of the kernel over merged dimensions.
@@ -45,6 +46,10 @@ func newNest(kernel *loop.Kernel) *nest {
 	for i := range kernel.Stages {
 		n.stages = append(n.stages, newStage(&kernel.Stages[i]))
 	}
+	if kernel.Span != nil {
+		n.pieces = &instruction{Instruction: loop.Instruction{Op: loop.OpIndex}, dimension: kernel.Span.Dimension}
+		n.countPieces()
+	}
 	if kernel.Pointwise() {
 		n.sortOuter()
 	}
@@ -53,6 +58,31 @@ func newNest(kernel *loop.Kernel) *nest {
 		n.stages[i].mergeInner(len(n.outer))
 	}
 	return n
+}
+
+// countPieces has the length of a piece counted in units that pieces and the whole are multiples of, so that it is plain to see what divides it.
+func (n *nest) countPieces() {
+	unit := n.pieceUnit()
+	for s := range n.stages {
+		for d, size := range n.stages[s].inner {
+			if slices.Contains(size.arguments, n.kernel.Scalars) {
+				n.stages[s].inner[d].factor *= unit
+			}
+		}
+	}
+}
+
+// pieceUnit is the greatest number known to divide every piece's length.
+func (n *nest) pieceUnit() int64 {
+	size, known := n.kernel.Span.Size.Static()
+	total, alsoKnown := n.kernel.Span.Total.Static()
+	if !known || !alsoKnown {
+		return 1
+	}
+	for total != 0 {
+		size, total = total, size%total
+	}
+	return max(size, 1)
 }
 
 func newStage(source *loop.Stage) stage {
@@ -133,6 +163,9 @@ func (n *nest) mergeOuter() {
 	var users []*instruction
 	for s := range n.stages {
 		users = append(users, n.stages[s].users()...)
+	}
+	if n.pieces != nil {
+		users = append(users, n.pieces)
 	}
 	n.outer = merge(n.outer, 0, users)
 }

@@ -11,10 +11,24 @@ import (
 func (e *emitter) rows() {
 	e.declareGroup()
 	e.coordinates("i", e.nest.outer, 0)
+	e.declarePiece()
 	e.fastAndSlow(e.rowAlignment(), e.stages, func() {
 		e.schedule.vector, e.slow, e.resident = 1, true, nil
 		e.stages()
 	})
+}
+
+// declarePiece computes the length of the outer point's piece of an inner dimension, in units.
+func (e *emitter) declarePiece() {
+	if e.nest.pieces == nil {
+		return
+	}
+	span, unit := e.nest.kernel.Span, e.nest.pieceUnit()
+	size, total := extentOf(span.Size), extentOf(span.Total)
+	size.factor, total.factor = size.factor/unit, total.factor/unit
+	name := scalarName(e.nest.kernel.Scalars)
+	e.line("const i64 %s_rest = %s - (i64)%s * %s;", name, total.C(), e.places[e.nest.pieces.dimension], size.C())
+	e.line("const i64 %s = %s_rest < %s ? %s_rest : %s;", name, name, size.C(), name, size.C())
 }
 
 // rowAlignment lists what must hold at launch so that the vectors of all stages can move.

@@ -51,10 +51,18 @@ func (n *nest) schedule() schedule {
 		return s
 	}
 	if n.prefersColumns() {
-		return n.columnSchedule(s)
+		s = n.columnSchedule(s)
+	} else {
+		s = n.rowSchedule(s)
 	}
-	return n.rowSchedule(s)
+	if n.pieces != nil && s.items(false) > 1 && !n.evenPieces(s.vector) {
+		s.vector = 1 // points of one block must agree on whether vectors fit
+	}
+	return s
 }
+
+// evenPieces reports whether every piece is a multiple of width.
+func (n *nest) evenPieces(width int) bool { return n.pieceUnit()%int64(width) == 0 }
 
 // longest returns the largest number of inner points of any stage; unknown sizes count as many.
 func (n *nest) longest() int64 {

@@ -3,6 +3,8 @@
 package interpret
 
 import (
+	"slices"
+
 	"fusee/backend/loop"
 )
 
@@ -21,7 +23,7 @@ type Options struct {
 
 // Run executes outer points begin…end of a verified kernel, numbered row-major. It reports whether all indices that were computed lay in range.
 func Run(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int64, options Options) bool {
-	m := &machine{kernel: kernel, buffers: buffers, scalars: scalars, exact: options.Exact, values: make([]loop.Bits, kernel.Values())}
+	m := &machine{kernel: kernel, buffers: buffers, scalars: append(slices.Clone(scalars), 0), exact: options.Exact, values: make([]loop.Bits, kernel.Values())}
 	m.index = make([]int64, len(kernel.Outer))
 	for point := begin; point < end; point++ {
 		m.decompose(point)
@@ -61,6 +63,10 @@ func (m *machine) decompose(point int64) {
 		size := m.int(outer[dimension])
 		m.index[dimension] = point % size
 		point /= size
+	}
+	if span := m.kernel.Span; span != nil {
+		size := m.int(span.Size)
+		m.scalars[m.kernel.Scalars] = max(0, min(size, m.int(span.Total)-m.index[span.Dimension]*size))
 	}
 }
 

@@ -65,6 +65,14 @@ type Kernel struct {
 	Scalars int   // number of scalar arguments
 	Outer   []Int // sizes of the parallel iteration, outermost first; empty: one point
 	Stages  []Stage
+	Span    *Span
+}
+
+// Span cuts an inner dimension of Total positions into pieces of Size, one for each position along an outer dimension, of which the last may be shorter
+// and further ones empty. Inner sizes name the length of the point's piece as the scalar argument after the last one.
+type Span struct {
+	Dimension   int // of the outer ones
+	Size, Total Int
 }
 
 // Work returns the number of outer points when all sizes are static; they are numbered row-major.

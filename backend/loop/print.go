@@ -22,6 +22,9 @@ func (k *Kernel) String() string {
 		fmt.Fprintf(&text, "  buffer %d: %s %s align %d %s\n", index, buffer.Mode, buffer.Type, buffer.Alignment, buffer.Name)
 	}
 	fmt.Fprintf(&text, "  outer [%s]\n", joinInts(k.Outer))
+	if k.Span != nil {
+		fmt.Fprintf(&text, "  span $%d: pieces of %s along i%d, %s in all\n", k.Scalars, k.Span.Size, k.Span.Dimension, k.Span.Total)
+	}
 	for index := range k.Stages {
 		k.printStage(&text, &k.Stages[index])
 	}

@@ -42,7 +42,34 @@ func (v *verifier) header() error {
 			return errors.Newf("buffer %d: type %s with alignment %d", index, buffer.Type, alignment)
 		}
 	}
+	if err := v.span(); err != nil {
+		return err
+	}
 	return v.ints(v.kernel.Outer)
+}
+
+func (v *verifier) span() error {
+	span := v.kernel.Span
+	if span == nil {
+		return nil
+	}
+	if span.Dimension < 0 || span.Dimension >= len(v.kernel.Outer) {
+		return errors.Newf("pieces along dimension %d of %d", span.Dimension, len(v.kernel.Outer))
+	}
+	return v.ints([]Int{span.Size, span.Total})
+}
+
+// inner checks the sizes of inner dimensions, which alone may be the length of a piece.
+func (v *verifier) inner(sizes []Int) error {
+	for _, size := range sizes {
+		if argument, ok := size.Argument(); ok && v.kernel.Span != nil && argument == v.kernel.Scalars {
+			continue
+		}
+		if err := v.ints([]Int{size}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func identifier(name string) bool {
@@ -65,7 +92,7 @@ func (v *verifier) ints(values []Int) error {
 }
 
 func (v *verifier) runStage() error {
-	if err := v.ints(v.stage.Inner); err != nil {
+	if err := v.inner(v.stage.Inner); err != nil {
 		return err
 	}
 	if v.stage.First != v.next {

@@ -24,7 +24,7 @@ func Emit(kernel *loop.Kernel) []byte {
 		e.parameters = append(e.parameters, i64)
 	}
 	e.parameters = append(e.parameters, i64, i64)
-	e.point = e.local(i64)
+	e.point, e.span = e.local(i64), e.local(i64)
 	for range kernel.Outer {
 		e.outer = append(e.outer, e.local(i64))
 	}
@@ -39,6 +39,7 @@ type emitter struct {
 	locals     []valueType
 	values     []int // local of each value
 	point      int
+	span       int // local with the length of the point's piece
 	outer      []int
 	index      []int // local of the position along each dimension entered
 	sums       map[loop.Value]*accumulator
@@ -65,6 +66,10 @@ func (e *emitter) begin() int { return len(e.parameters) - 2 }
 // int pushes a size or stride.
 func (e *emitter) int(value loop.Int) {
 	if argument, ok := value.Argument(); ok {
+		if argument == e.kernel.Scalars {
+			e.get(e.span)
+			return
+		}
 		e.get(len(e.kernel.Buffers) + argument)
 		return
 	}
@@ -118,6 +123,25 @@ func (e *emitter) decompose() {
 		e.set(rest)
 	}
 	e.index = append([]int(nil), e.outer...)
+	if e.kernel.Span != nil {
+		e.piece(e.kernel.Span)
+	}
+}
+
+// piece sets the length of the point's piece: the lesser of its size and of what is left; a loop to less than 0 does not run.
+func (e *emitter) piece(span *loop.Span) {
+	rest := e.local(i64)
+	e.int(span.Total)
+	e.get(e.outer[span.Dimension])
+	e.int(span.Size)
+	e.op(opI64Mul, opI64Sub)
+	e.set(rest)
+	e.get(rest)
+	e.int(span.Size)
+	e.get(rest)
+	e.int(span.Size)
+	e.op(opI64LtS, opSelect)
+	e.set(e.span)
 }
 
 func (e *emitter) stage(stage *loop.Stage) {

@@ -37,9 +37,11 @@ const (
 	opI32Add        = 0x6a
 	opI32And        = 0x71
 	opI32Or         = 0x72
+	opI64LtS        = 0x53
 	opI64GeS        = 0x59
 	opI64GeU        = 0x5a
 	opI64Add        = 0x7c
+	opI64Sub        = 0x7d
 	opI64Mul        = 0x7e
 	opI64DivS       = 0x7f
 	opI64RemS       = 0x81

@@ -353,6 +353,47 @@ def test_reductions(planner: Planner, shape: tuple[int, ...], dtype: torch.dtype
         run(planner, functions, [x], cancels=True)
 
 
+LONG: dict[str, Callable[..., torch.Tensor]] = {
+    "sum": lambda x: x.sum(),
+    "fused": lambda x: (torch.relu(x - 0.5) * 2).sum() / 3 + 1,
+    "mean": lambda x: (x * x).mean(),
+    "greatest": lambda x: (x * 3).amax(),
+    "truth": lambda x: (x > 2).any(),
+    "count": lambda x: (x > 0.5).sum(),
+    "std": lambda x: x.std(),
+    "norm": lambda x: (x / x.norm())[:100],
+    "softmax": lambda x: torch.softmax(x, 0)[:100],
+    "columns": lambda x: (x[:300000].view(-1, 6) * 2).sum(0),
+    "rows": lambda x: (x[:300000].view(3, -1) * 2).sum(1),
+    "middle": lambda x: (x[:300000].view(250, 2, 600) * 2).sum((0, 2)),
+    "transposed": lambda x: (x[:300000].view(500, 600).t() + x[:500]).sum(),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_long_reductions(planner: Planner, dtype: torch.dtype) -> None:
+    x = torch.rand(300007, dtype=torch.float64).to(dtype)
+    compiled = planner.compile(lambda x: [f(x) for f in LONG.values()], x)
+    got, again, want = compiled(x), compiled(x), [f(x) for f in LONG.values()]
+    exact = [f(x.double()) for f in LONG.values()]
+    for name, ours, repeated, eager, reference in zip(LONG, got, again, want, exact, strict=True):
+        assert ours.dtype == eager.dtype and ours.shape == eager.shape and torch.equal(ours, repeated), name
+        if dtype == torch.float64:  # the reference is no more precise than the results
+            assert torch.allclose(ours, eager, rtol=1e-11), name
+            continue
+        errors = [(result.double() - reference.double()).abs().max() for result in (ours, eager)]
+        assert errors[0] <= errors[1] + torch.finfo(dtype).eps * reference.double().abs().max(), name
+    assert set(compiled.library_calls) <= {"aten.linalg_vector_norm.default"}
+
+
+def test_a_sum_and_what_it_sums_take_one_pass(planner: Planner) -> None:
+    x = torch.rand(300007)
+    compiled = planner.compile(lambda x: [x + 1, (x + 1).sum()], x)
+    assert len(compiled.kernels) == 2 and not compiled.library_calls
+    shifted, total = compiled(x)
+    assert torch.equal(shifted, x + 1) and torch.allclose(total.double(), (x.double() + 1).sum(), rtol=1e-7)
+
+
 def losses(shape: tuple[int, ...]) -> dict[str, Callable[..., torch.Tensor]]:
     """Classification losses over scores of a shape, with every reduction and weights."""
 

@@ -11,7 +11,7 @@ import (
 // Special returns kernels for what the other cases leave out: selects, bit casts, positions, scalar arguments, conditions on loads and stores, and several
 // stages.
 func Special() []Case {
-	return []Case{selection(), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false)}
+	return []Case{selection(), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1)}
 }
 
 func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -114,6 +114,29 @@ func gather(byRow bool) Case {
 		}
 	}
 	return Case{Name: fmt.Sprintf("gather by row %v", byRow), Kernel: b.Kernel, Buffers: buffers, Work: rows * columns}
+}
+
+// pieces sums a matrix over its rows in parts, of which the last is short and, with five parts of 7, another one empty.
+func pieces(columns, parts, rows, wide int64) Case {
+	size := (rows + parts - 1) / parts
+	if rows == 23 {
+		size = 7
+	}
+	b := loop.NewBuilder("kernel", loop.Statics(parts, columns)...)
+	in, out := b.Buffer("in", loop.F32, loop.Read), b.Buffer("out", loop.F64, loop.Write)
+	total := loop.Argument(b.Scalar())
+	b.Kernel.Span = &loop.Span{Size: loop.Static(size), Total: total}
+	b.Stage(loop.Argument(1), loop.Static(wide))
+	value := b.Load(in, loop.Static(0), loop.Statics(size*columns*wide, 1, columns*wide, columns)...)
+	sum := b.Reduce(loop.Sum, loop.F64, b.Cast(loop.F64, value))
+	b.Stage()
+	b.Store(sum, out, loop.Static(0), loop.Statics(1, parts)...)
+	data := Fill(loop.F32, int(rows*columns*wide), fixed())
+	calm(loop.F32, data)
+	return Case{
+		Name: fmt.Sprintf("%d pieces of %dx%dx%d", parts, rows, wide, columns), Kernel: b.Kernel, Scalars: []int64{rows}, Work: parts * columns,
+		Buffers: [][]byte{data, make([]byte, 8*parts*columns)}, Tolerance: 64,
+	}
 }
 
 // OutOfRange returns a case that fails: one of its indices is one too large.
