@@ -24,8 +24,8 @@ func (in *Interpreter) knownScalar(t *Tensor) *Constant {
 	case bool, int64:
 		return &Constant{number}
 	case float64:
-		if float64(float32(number)) == number && t.meta.DType == graph.Float32 {
-			return &Constant{number}
+		if t.meta.DType == graph.Float32 {
+			return &Constant{float64(float32(number))}
 		}
 	}
 	return nil
