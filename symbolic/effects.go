@@ -92,6 +92,9 @@ func (e *dictEffect) apply(cg *generator) error {
 	if e.entry.deleted {
 		return cg.callHelper("delete_item", e.dict, e.entry.key)
 	}
+	if e.dict.base {
+		return cg.callHelper("set_item", e.dict, e.entry.key, e.entry.value)
+	}
 	if err := cg.load(e.entry.value); err != nil {
 		return err
 	}

@@ -450,13 +450,23 @@ func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Va
 		return nil, err
 	}
 	if class != nil && !class.isSubclassOf("collections.OrderedDict") && !class.isSubclassOf("collections.defaultdict") && !class.isSubclassOf("collections.Counter") {
-		return &Opaque{object, "dict"}, nil
+		return in.describedDictInstance(d, class, object)
 	}
 	dict := &Dict{class: class, object: object, index: map[any]*dictEntry{}}
 	if _, absent := d.Payload.(bytecode.NoneType); absent {
 		dict.globals = true
 	}
 	return dict, nil
+}
+
+// describedDictInstance is an existing instance of a class that derives from dict alone, over the dict that it is.
+func (in *Interpreter) describedDictInstance(d *trace.Description, class *Class, object *existing) (Value, error) {
+	fields, err := in.describedFields(d, class)
+	if _, absent := d.Payload.(bytecode.NoneType); err != nil || fields == nil || absent || !userClass(class.name) {
+		return &Opaque{object, "dict"}, err
+	}
+	base := &Dict{object: object, index: map[any]*dictEntry{}, base: true}
+	return &Instance{class: class, object: object, fields: fields, base: base}, nil
 }
 
 // describedView reads a view of a dict; its dict is read again through it.

@@ -137,6 +137,7 @@ type Dict struct {
 	globals bool      // a module's globals: keys are asked for one by one
 	unknown []*Number // keys of stores whose place in the dict only the live dict knows
 	custom  bool      // a key has a __hash__ or __eq__ of its own
+	base    bool      // the live object's class derives from dict and may have methods of its own, which stores must not run again
 }
 
 type dictEntry struct {

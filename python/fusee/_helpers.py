@@ -70,6 +70,11 @@ def change_set(target: set[Any], changes: Sequence[tuple[bool, Any]]) -> None:
         (set.discard if removed else set.add)(target, item)
 
 
+def set_item(target: dict[Any, Any], key: Any, value: Any) -> None:
+    """Store under a key of a dict whose class may have a ``__setitem__`` of its own, which was already followed."""
+    dict.__setitem__(target, key, value)
+
+
 def delete_item(target: dict[Any, Any], key: Any) -> None:
     """Delete a key if it is there: it may have been added and deleted within one call."""
     dict.pop(target, key, None)
@@ -236,6 +241,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "extend_list": extend_list,
     "replace_deque": replace_deque,
     "change_set": change_set,
+    "set_item": set_item,
     "delete_item": delete_item,
     "new_object": new_object,
     "new_subclass": new_subclass,

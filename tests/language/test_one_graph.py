@@ -64,6 +64,39 @@ def text_of_a_class(x: Any, text: Any) -> Any:
     return x * len(text), list(text), text.upper(), {"a", "1"}.issubset(text), text[0], text.split("1")
 
 
+class Config(dict[str, Any]):
+    """Items as attributes, and attributes of its own."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+    def __missing__(self, key: str) -> str:
+        return key + "!"
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, value)
+        self.__dict__["stores"] = self.__dict__.get("stores", 0) + 1
+
+
+class PlainConfig(dict[str, Any]):
+    pass
+
+
+@calls(
+    lambda: (torch.ones(2), Config(offset=5), PlainConfig(a=1, b=2)),
+    lambda: (torch.ones(2), Config(offset=6), PlainConfig(b=2, a=1)),
+)
+def dicts_of_classes(x: Any, config: Any, plain: Any) -> Any:
+    y = x + config.offset
+    config["new"] = y
+    config["offset"] = 7
+    plain["q"] = 3
+    plain.extra = 4
+    del plain["a"]
+    found = config["gone"], config.get("gone"), "new" in config, isinstance(config, dict), config.stores
+    return y, found, list(config), len(plain), {**plain}, sorted(plain.items()), plain.extra, dict(config)
+
+
 @calls(lambda: (torch.ones(2, 3, 4),))
 def element_that_was_given(x: Any) -> Any:
     one, half = torch.tensor(1), torch.tensor(0.1)
