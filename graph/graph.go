@@ -78,6 +78,8 @@ type Graph struct {
 	Nodes   []*Node
 	Outputs []Value
 	Shapes  *ShapeEnvironment
+	// Inference says that the graph runs in inference mode, though what calls it does not.
+	Inference bool
 
 	tainted map[storageKey]bool // memory that a differentiable value was written into
 }

@@ -480,7 +480,7 @@ func (c *Class) call(in *Interpreter, arguments Arguments) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if owner != nil && owner.name != "type" {
+		if owner != nil && owner.name != "type" && c.name != inferenceGuardClass {
 			if hook, err = in.real(hook); err != nil {
 				return nil, err
 			}

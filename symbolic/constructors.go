@@ -61,6 +61,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.evaluateClass(c, arguments)
 	case functionGuardClass:
 		return &Instance{class: c, fields: newFieldTable(false)}, len(values)+len(arguments.Keywords) == 0, nil
+	case inferenceGuardClass:
+		return in.constructInferenceGuard(arguments)
 	case "mappingproxy":
 		return in.constructMappingProxy(arguments)
 	case "weakref.ReferenceType":

@@ -159,9 +159,8 @@ func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
 		in.result = &Result{Program: in.program, Breaks: in.notes, Frame: in.request.Function}
 		return errorBreak
 	}
-	if len(in.functionGuards) > 0 {
-		// Python would go on without the guard that only the capture knows of.
-		return &restart{step: in.functionGuards[0], reason: &Unsupported{reason.Reason, reason.Detail}}
+	if step, open := in.openGuard(); open {
+		return &restart{step: step, reason: &Unsupported{reason.Reason, reason.Detail}}
 	}
 	var blocked *Frame
 	for f := frame; f != nil; f = f.back {

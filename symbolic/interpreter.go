@@ -71,6 +71,8 @@ type Interpreter struct {
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int
+	inferenceGuards   []*inferenceGuard // entered and not left, outermost first
+	inferenceBlocks   []inferenceBlock
 	representing      map[Value]bool            // containers whose repr is being written
 	copied            map[*Instance]*customHash // hashes that a table being copied has stored
 	// pythonOnly says that the graph holds an operation that only Python can run.

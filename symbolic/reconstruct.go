@@ -361,29 +361,21 @@ func (cg *generator) buildPlain(value Value) error {
 	case *Array:
 		return cg.helper("array_of_tensor", v.tensor)
 	case *arrayMethod:
-		if err := cg.load(v.array); err != nil {
-			return err
-		}
-		cg.emitName(bytecode.LoadAttr, v.name)
-		return nil
+		return cg.loadAttribute(v.array, v.name)
+	case *inferenceMethod:
+		return cg.loadAttribute(v.guard, v.name)
 	case *weakReference:
 		return cg.construct("weakref.ref", v.target)
+	case *inferenceGuard:
+		return cg.construct(inferenceGuardClass, boolean(v.enabled)) // none is open where code is written
 	case *superValue:
 		return cg.construct("builtins.super", v.start, v.bound)
 	case *dictView:
 		return cg.method(v.dict, v.kind)
 	case *fieldsDict:
-		if err := cg.load(v.owner); err != nil {
-			return err
-		}
-		cg.emitName(bytecode.LoadAttr, "__dict__")
-		return nil
+		return cg.loadAttribute(v.owner, "__dict__")
 	case *classDict:
-		if err := cg.load(v.owner); err != nil {
-			return err
-		}
-		cg.emitName(bytecode.LoadAttr, "__dict__")
-		return nil
+		return cg.loadAttribute(v.owner, "__dict__")
 	case *codeValue:
 		cg.loadConst(v.code)
 		return nil
@@ -698,6 +690,15 @@ func (cg *generator) buildGetter(v *operatorGetter) error {
 		}
 	}
 	return cg.helper("construct", v.class, &Tuple{items: v.arguments.Positional}, keywords)
+}
+
+// loadAttribute reads an attribute of a value.
+func (cg *generator) loadAttribute(owner Value, name string) error {
+	if err := cg.load(owner); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.LoadAttr, name)
+	return nil
 }
 
 // construct calls an object of a library by canonical name.

@@ -30,8 +30,11 @@ func (in *Interpreter) generatorFor(f *Frame) *generator {
 
 // finishReturn writes T for a capture that reached the end.
 func (in *Interpreter) finishReturn(f *Frame, value Value) error {
-	if len(in.functionGuards) > 0 {
-		return &restart{step: in.functionGuards[0], reason: &Unsupported{reasonGlobalState, "torch functions stay disabled"}}
+	if step, open := in.openGuard(); open {
+		return &restart{step: step, reason: &Unsupported{reasonGlobalState, "a mode stays on"}}
+	}
+	if err := in.settleInferenceMode(); err != nil {
+		return err
 	}
 	cg := in.generatorFor(f)
 	cg.position = f.current.Position
@@ -236,6 +239,9 @@ func (resultMark) typeName() string { return "result" }
 
 // finishBreak writes T, the steps and the continuation for a break at the frame's current instruction.
 func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
+	if err := in.settleInferenceMode(); err != nil {
+		return err
+	}
 	in.note(f, reason)
 	frames := []*Frame{}
 	for at := f; at != nil; at = at.back {

@@ -304,3 +304,95 @@ def test_operators_within_no_grad_record_nothing() -> None:
         torch.testing.assert_close(found, expected)
         assert [autograd_sees(tensor) for tensor in found] == [autograd_sees(tensor) for tensor in expected]
     assert torch.is_grad_enabled()
+
+
+def inferred_block(layer: Any, x: Any) -> Any:
+    with torch.inference_mode():
+        hidden = layer(x)
+        found = torch.relu(hidden), hidden.view(-1), layer.weight.t(), torch.is_grad_enabled()
+    return *found, torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+
+
+@torch.inference_mode()
+def inferred_twice(layer: Any, x: Any) -> Any:
+    @torch.inference_mode()
+    def inner(v: Any) -> Any:
+        return layer(v) * 2
+
+    with torch.enable_grad(), torch.inference_mode(True):
+        y = inner(x)
+    return y, inner(y), torch.is_grad_enabled()
+
+
+def inferred_in_part(layer: Any, x: Any) -> Any:
+    y = x * 2
+    with torch.inference_mode():
+        z = layer(y)
+    return y * 3, z
+
+
+def inferred_with_exception(layer: Any, x: Any) -> Any:
+    try:
+        with torch.inference_mode():
+            y = layer(x)
+            raise ValueError("inside")
+    except ValueError:
+        return y, torch.is_inference_mode_enabled()
+
+
+def inferred_with_break(layer: Any, x: Any) -> Any:
+    with torch.inference_mode():
+        y = layer(x)
+        fusee.graph_break()
+        return y + 1, torch.is_inference_mode_enabled()
+
+
+def inferred_not(layer: Any, x: Any) -> Any:
+    with torch.inference_mode(False):
+        y = layer(x)
+    with torch.no_grad(), torch.inference_mode(mode=False):
+        return y, layer(x)
+
+
+def inferred_mode_kept(layer: Any, x: Any) -> Any:
+    manager = torch.inference_mode()
+    manager.__enter__()
+    y = layer(x)
+    manager.__exit__(None, None, None)
+    return y, isinstance(manager, torch.inference_mode)
+
+
+INFERRED = [
+    (inferred_block, True),
+    (inferred_twice, True),
+    (inferred_in_part, False),
+    (inferred_with_exception, True),
+    (inferred_with_break, False),
+    (inferred_not, False),
+    (inferred_mode_kept, True),
+]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(("program", "whole"), INFERRED, ids=[program.__name__ for program, _ in INFERRED])
+def test_inference_mode(program: Any, whole: bool, requires_grad: bool) -> None:
+    layer, x = torch.nn.Linear(4, 4), torch.randn(2, 4, requires_grad=requires_grad)
+    function = fusee.compile(program, fullgraph=whole)
+    for _ in range(2):
+        found, expected = function(layer, x), program(layer, x)
+        for ours, theirs in zip(found, expected, strict=True):
+            if isinstance(theirs, torch.Tensor):
+                torch.testing.assert_close(ours, theirs)
+                assert autograd_sees(ours) == autograd_sees(theirs)
+            else:
+                assert ours == theirs
+    assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+
+
+def test_inference_mode_of_a_function_that_is_called_within_it() -> None:
+    layer, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
+    function = fusee.compile(lambda v: inferred_block(layer, v), fullgraph=True)
+    with torch.inference_mode():
+        found, expected = function(x), inferred_block(layer, x)
+    assert found[0].is_inference() and found[3:] == expected[3:]
+    assert function(x)[3:] == inferred_block(layer, x)[3:]

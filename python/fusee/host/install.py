@@ -89,7 +89,8 @@ class Installer:
     def _graph(self, index: int) -> Any:
         if index not in self._graphs:
             graph = self._result["graphs"][index]
-            self._graphs[index] = self._runner(graph)
+            run = self._runner(graph)
+            self._graphs[index] = _in_inference_mode(run) if graph.get("inference") else run
         return self._graphs[index]
 
     def _runner(self, graph: dict[str, Any]) -> Any:
@@ -152,6 +153,19 @@ def _without_overrides(run: Callable[..., Any]) -> Callable[..., Any]:
             return run(*inputs)
 
     return plain
+
+
+def _in_inference_mode(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph that the program runs within ``torch.inference_mode``."""
+    import torch
+
+    mode = torch._C._InferenceMode
+
+    def inferring(*inputs: Any) -> Any:
+        with mode(True):
+            return run(*inputs)
+
+    return inferring
 
 
 def _fingerprint(code: types.CodeType) -> tuple[bytes, tuple[int, ...]]:

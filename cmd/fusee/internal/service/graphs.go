@@ -230,6 +230,9 @@ func (c *CompiledGraph) wireHead() *bytecode.Dict {
 	wired.Set("name", c.Graph.Name)
 	wired.Set("text", c.Graph.String())
 	wired.Set("mutates", mutates(c.Graph))
+	if c.Graph.Inference {
+		wired.Set("inference", true)
+	}
 	if c.Compiled != nil {
 		wired.Set("runs", "plan")
 		wired.Set("plan", c.Compiled.Plan)
