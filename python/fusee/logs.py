@@ -21,6 +21,7 @@ ARTIFACTS: Mapping[str, str] = {
     "graph": "the captured graph as a table",
     "output_code": "the source of the generated kernels",
     "bytecode": "the rewritten code object",
+    "cudagraphs": "what was recorded as a CUDA graph, and why something was not",
     "trace": "each question of the compiler and its answer",
 }
 

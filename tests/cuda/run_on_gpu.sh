@@ -6,7 +6,8 @@
 #
 #   OUT=results tests/cuda/run_on_gpu.sh
 #
-# ROWS names workloads of bench/, BASELINES those that are also measured under torch.compile by the machine's own python3.
+# ROWS names workloads of bench/, RECORDED those that are also measured with mode="reduce-overhead", BASELINES those that are
+# also measured under torch.compile by the machine's own python3.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 out=${OUT:?OUT names the folder for results}
@@ -51,11 +52,12 @@ tests shim 60 -k cuda tests/shim
 
 # bench COMPILER ROW PYTHON: the numbers of one process, appended to bench.jsonl
 bench() {
-    stage "bench-$2-${1//./-}" 90 "$3" bench/measure.py "$2" "$1" cuda
-    local numbers
-    numbers=$(grep '^{' "$out/bench-$2-${1//./-}.txt" | tail -n 1)
+    local name="bench-$2-${1//[.\/]/-}" numbers
+    stage "$name" 90 "$3" bench/measure.py "$2" "$1" cuda
+    numbers=$(grep '^{' "$out/$name.txt" | tail -n 1)
     printf '{"compiler": "%s", "workload": "%s", "numbers": %s}\n' "$1" "$2" "${numbers:-null}" >> "$out/bench.jsonl"
 }
 for row in $rows; do bench fusee "$row" "$PY311"; done
+for row in ${RECORDED-decode_step deep_narrow}; do bench fusee/reduce-overhead "$row" "$PY311"; done
 for row in $baselines; do bench torch.compile "$row" python3; done
 cat "$out/stages.txt"

@@ -279,3 +279,122 @@ def test_attention_lies_in_memory_as_that_of_eager(
     for ours, theirs in zip(actual, expected, strict=True):
         assert ours.stride() == theirs.stride()
         torch.testing.assert_close(ours, theirs)
+
+
+def layers(x: Tensor, *weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Products with what is around them: several launches."""
+    for weight in weights:
+        x = torch.relu(x @ weight) - 0.1
+    return x, x.sum(0)
+
+
+def recorded_layers() -> tuple[Function, Tensor, list[Tensor]]:
+    return fusee.compile(layers, mode="reduce-overhead"), random(8, 16), [random(16, 16) / 4 for _ in range(4)]
+
+
+def same(actual: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> None:
+    for got, want in zip(actual, expected, strict=True):
+        torch.testing.assert_close(got, want)
+
+
+def test_cuda_graph_follows_its_inputs() -> None:
+    run, x, weights = recorded_layers()
+    earlier, wanted = [], []
+    for _ in range(4):  # in place
+        x.uniform_()
+        weights[1].uniform_(-0.2, 0.2)
+        wanted.append(layers(x, *weights))
+        earlier.append(run(x, *weights))
+    for _ in range(4):  # at another address each time
+        other = random(8, 16)
+        wanted.append(layers(other, *weights))
+        earlier.append(run(other, *weights))
+    for got, want in zip(earlier, wanted, strict=True):  # no result changed later
+        same(got, want)
+
+
+def test_cuda_graph_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fusee.host import recording
+
+    made: list[recording.RecordedPlan] = []
+    original = recording.RecordedPlan
+
+    def keep(*arguments: Any) -> recording.RecordedPlan:
+        made.append(original(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(recording, "RecordedPlan", keep)
+    run, x, weights = recorded_layers()
+    for _ in range(3):
+        same(run(x, *weights), layers(x, *weights))
+    assert made and made[0].obstacle is None and any(one.replay for one in made[0]._recordings.values())
+
+
+def test_cuda_graph_on_other_streams_and_under_capture() -> None:
+    run, x, weights = recorded_layers()
+    expected = layers(x, *weights)
+    for _ in range(3):
+        same(run(x, *weights), expected)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            results = run(x, *weights)
+    torch.cuda.current_stream().wait_stream(side)
+    same(results, expected)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = run(x, *weights)
+    graph.replay()
+    same(results, expected)
+
+
+def test_cuda_graph_of_a_module_in_evaluation() -> None:
+    module = torch.nn.Sequential(
+        *[torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.LayerNorm(16), torch.nn.GELU()) for _ in range(6)]
+    )
+    module = module.cuda().eval()
+    run = fusee.compile(module, mode="reduce-overhead")
+    with torch.no_grad():
+        for _ in range(5):
+            x = random(4, 16)
+            torch.testing.assert_close(run(x), module(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(16, 50), (300, 32000), (64, 1000, 3)])
+def test_cuda_losses(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    scores, target = random(*shape, dtype=dtype), torch.randint(0, shape[1], (shape[0], *shape[2:]), device="cuda")
+    target.view(-1)[3] = -100
+    for reduction in ("mean", "sum", "none"):
+        compiled = fusee.compile(
+            lambda scores, target, how=reduction: functional.cross_entropy(scores, target, reduction=how)
+        )
+        expected = functional.cross_entropy(scores.double(), target, reduction=reduction)
+        tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+        torch.testing.assert_close(compiled(scores, target).double(), expected, rtol=tolerance, atol=tolerance)
+
+
+LONG: dict[str, Function] = {
+    "sum": lambda x: x.sum(),
+    "odd": lambda x: (x[1:] * 2).sum(),
+    "mean": lambda x: (x * x).mean(),
+    "greatest": lambda x: x.amax() - x.amin(),
+    "columns": lambda x: x.view(-1, 64).sum(0),
+    "rows": lambda x: x.view(4, -1).sum(1),
+    "stored": lambda x: torch.cat([(x + 1)[:5], (x + 1).sum().view(1)]),
+    "softmax": lambda x: torch.softmax(x, 0) * 1000,
+    "embedding": lambda x: functional.embedding(x[:300].abs().long(), x.view(-1, 64)) + 1,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_cuda_long_reductions(name: str) -> None:
+    x = random(1 << 22)
+    compiled = fusee.compile(LONG[name])
+    expected = LONG[name](x.double())
+    results = [compiled(x) for _ in range(3)]
+    torch.testing.assert_close(
+        results[0].double(), expected, rtol=1e-5, atol=2e-2 if name in ("sum", "odd", "rows") else 1e-3
+    )
+    assert all(torch.equal(results[0], result) for result in results)

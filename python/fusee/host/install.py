@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _helpers, _shim, backends, pygraph, training
 from ..errors import HostFailure
-from . import guards, names
+from . import guards, names, recording
 from .answer import Answers
 from .describe import ObjectTable
 from .originals import Originals
@@ -95,7 +95,8 @@ class Installer:
 
     def _runner(self, graph: dict[str, Any]) -> Any:
         if graph["runs"] == "plan":
-            return _shim.LaunchPlan(graph["plan"])
+            options = self._family.options
+            return recording.wrap(_shim.LaunchPlan(graph["plan"]), graph, options.mode, options.changed)
         if graph["runs"] == "training":
             return training.TrainedGraph(graph, Answers(self._table).build)
         backend = backends.lookup(self._family.options.backend)

@@ -1,0 +1,257 @@
+"""``mode="reduce-overhead"``: a launch plan recorded as a CUDA graph, which the driver launches as a whole.
+
+A recording holds the addresses of its inputs. As long as a call's inputs lie at the same ones it is launched as it is;
+those that moved are copied to places of the recording's own from then on. Results are copied out, so that what a call
+has returned never changes. A plan that cannot be recorded runs as it is, and the log says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .. import logs, settings
+
+MODES = frozenset({"reduce-overhead", "max-autotune"})
+LEAST_LAUNCHES = 4  # below this, launching one by one is as fast as a graph and the copies of its results
+MOST_RECORDINGS = 8  # of one plan: for other sizes, numbers and streams
+
+_CUDA = 1  # c10::DeviceType
+_DTYPE, _DEVICE, _SIZES, _STRIDES = range(4)  # places in a tensor's metadata
+
+Plan = Callable[..., tuple[Any, ...]]
+Replay = Callable[[], None]
+
+
+class Recorder(Protocol):
+    """What records and launches; the tests have one of their own."""
+
+    def stream(self) -> object:
+        """The stream that work goes to now, and whatever else tells recordings apart."""
+
+    def recording(self) -> bool:
+        """Whether somebody else is recording that stream, so that plans must run as they are."""
+
+    def record(self, run: Callable[[], tuple[Any, ...]]) -> tuple[Replay, tuple[Any, ...]]:
+        """What repeats the work of ``run``, and where its results will be. RuntimeError where it cannot."""
+
+
+class NotRecordable(Exception):
+    """Why a plan runs as it is."""
+
+
+class CudaRecorder:
+    """Records with torch's own CUDA graphs, whose memory is kept apart from what the program allocates."""
+
+    def stream(self) -> object:
+        """The device and its current stream."""
+        import torch
+
+        return torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
+
+    def recording(self) -> bool:
+        """Whether the current stream is being captured."""
+        import torch
+
+        return torch.cuda.is_current_stream_capturing()
+
+    def record(self, run: Callable[[], tuple[Any, ...]]) -> tuple[Replay, tuple[Any, ...]]:
+        """Captures ``run`` on a stream of its own."""
+        import torch
+
+        graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(current)
+        with _no_collection(), torch.cuda.stream(side):
+            graph.capture_begin(
+                pool=_pool(current.device_index, current.cuda_stream), capture_error_mode="thread_local"
+            )
+            try:
+                results = run()
+            finally:
+                graph.capture_end()
+        current.wait_stream(side)
+        return graph.replay, results
+
+
+@functools.lru_cache(maxsize=64)
+def _pool(device: int, stream: int) -> Any:
+    """Memory that recordings launched on one stream share: one is over before the next one starts."""
+    import torch
+
+    return torch.cuda.graph_pool_handle()
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Nothing is collected meanwhile: freeing somebody's events or graphs would spoil the capture."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@dataclass
+class _Recording:
+    """One recorded run of a plan."""
+
+    addresses: list[int] = field(default_factory=list)  # of the inputs; 0 for those that are copied
+    moved: list[int] = field(default_factory=list)  # numbers of the inputs that are copied
+    places: list[Any] = field(default_factory=list)  # what the recording reads instead of them
+    replay: Replay | None = None
+    results: tuple[Any, ...] = ()
+    inputs: list[int | None] = field(default_factory=list)  # by result: the input that it is
+
+
+class RecordedPlan:
+    """A launch plan that is recorded at its second call."""
+
+    def __init__(self, plan: Plan, graph: Mapping[str, Any], recorder: Recorder) -> None:
+        self._plan = plan
+        self._recorder = recorder
+        self._tensors = [number for number, (_, metadata) in enumerate(graph["inputs"]) if len(metadata) > _STRIDES]
+        self._numbers = [number for number in range(len(graph["inputs"])) if number not in set(self._tensors)]
+        self._symbolic = any(_is_symbolic(graph["inputs"][number][1]) for number in self._tensors)
+        self._recordings: dict[Any, _Recording] = {}
+        self._lock = threading.Lock()
+        self.obstacle: str | None = None  # why it is recorded no more
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        if self.obstacle is not None or self._recorder.recording():
+            return self._plan(*inputs)
+        with self._lock:
+            return self._run(inputs)
+
+    def _run(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        key = self._key(inputs)
+        recording = self._recordings.get(key)
+        if recording is None:  # once as it is, so that libraries set themselves up
+            if len(self._recordings) < MOST_RECORDINGS:
+                self._recordings[key] = _Recording()
+            return self._plan(*inputs)
+        addresses = [inputs[number].data_ptr() for number in self._tensors]
+        for number in recording.moved:
+            addresses[self._tensors.index(number)] = 0
+        if recording.replay is None or addresses != recording.addresses:
+            try:
+                recording = self._recordings[key] = self._record(recording, inputs, addresses)
+            except (NotRecordable, RuntimeError) as error:
+                self._give_up(str(error))
+                return self._plan(*inputs)
+        return self._launch(recording, inputs)
+
+    def _key(self, inputs: tuple[Any, ...]) -> Any:
+        shapes = [(inputs[number].shape, inputs[number].stride()) for number in self._tensors] if self._symbolic else []
+        return self._recorder.stream(), tuple(inputs[number] for number in self._numbers), tuple(shapes)
+
+    def _give_up(self, reason: str) -> None:
+        self.obstacle = reason
+        self._recordings.clear()
+        logs.log("cudagraphs", f"a graph is launched step by step: {reason}")
+
+    def _record(self, before: _Recording, inputs: tuple[Any, ...], addresses: list[int]) -> _Recording:
+        moved = list(before.moved)
+        if before.replay is not None:
+            pairs = zip(self._tensors, before.addresses, addresses, strict=True)
+            moved += [number for number, old, new in pairs if old != new]
+        recording = _Recording(addresses=addresses, moved=sorted(moved))
+        arguments = list(inputs)
+        for number in recording.moved:
+            recording.addresses[self._tensors.index(number)] = 0
+            arguments[number] = _place_for(inputs[number])
+            recording.places.append(arguments[number])
+        before.replay = None  # its memory is free for the new one
+        recording.replay, recording.results = self._recorder.record(lambda: self._plan(*arguments))
+        recording.inputs = _inputs_among(recording.results, arguments)
+        logs.log("cudagraphs", f"recorded a graph; copied at each call: inputs {recording.moved}")
+        return recording
+
+    def _launch(self, recording: _Recording, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        assert recording.replay is not None
+        for number, place in zip(recording.moved, recording.places, strict=True):
+            place.copy_(inputs[number].detach())
+        recording.replay()
+        results = zip(recording.results, recording.inputs, strict=True)
+        return tuple([_copied(result) if number is None else inputs[number] for result, number in results])
+
+
+def _is_symbolic(metadata: Sequence[Any]) -> bool:
+    return any(type(number) is not int for number in (*metadata[_SIZES], *metadata[_STRIDES]))
+
+
+def _place_for(tensor: Any) -> Any:
+    import torch
+
+    place = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    if place.numel() > 1 and torch._debug_has_internal_overlap(place) != 0:
+        raise NotRecordable("an input that moves has elements that share memory")
+    return place
+
+
+def _copied(result: Any) -> Any:
+    return result.clone() if hasattr(result, "data_ptr") else result
+
+
+def _inputs_among(results: tuple[Any, ...], arguments: list[Any]) -> list[int | None]:
+    """For each result the input that it is; NotRecordable where results share memory with anything else."""
+    import torch
+
+    owners = {_storage(value) for value in arguments if isinstance(value, torch.Tensor)}
+    found: list[int | None] = []
+    for result in results:
+        same = [number for number, value in enumerate(arguments) if value is result]
+        found.append(same[0] if same else None)
+        if same or not isinstance(result, torch.Tensor):
+            continue
+        if _storage(result) in owners:
+            raise NotRecordable("a result shares memory with an input or another result")
+        if result.clone().stride() != result.stride():
+            raise NotRecordable("a result has gaps between its elements")
+        owners.add(_storage(result))
+    return found
+
+
+def _storage(tensor: Any) -> int:
+    return tensor.untyped_storage().data_ptr()  # type: ignore[no-any-return]
+
+
+def obstacle(graph: Mapping[str, Any]) -> str | None:
+    """Why a graph's plan cannot be recorded at all; None where nothing speaks against it."""
+    plan = graph["plan"]
+    tensors = [metadata for _, metadata in graph["inputs"] if len(metadata) > _STRIDES]
+    launches = [step for step in plan["steps"] if step[0] in ("kernel", "aten")]
+    devices = {metadata[_DEVICE] for metadata in tensors}
+    if len(devices) != 1 or not next(iter(devices)).startswith("cuda"):
+        return "its inputs are not all on one GPU"
+    if graph["mutates"]:
+        return "it changes its inputs in place"
+    if len(launches) < LEAST_LAUNCHES:
+        return f"it has fewer than {LEAST_LAUNCHES} launches"
+    if any(kernel[0] != "cuda" for kernel in plan["kernels"]) or any(map(_leaves_gpu, plan["steps"])):
+        return "part of it runs on the CPU"
+    return None
+
+
+def _leaves_gpu(step: Sequence[Any]) -> bool:
+    if step[0] == "alloc":
+        return bool(step[3] != _CUDA)
+    return step[0] == "aten" and any(argument[0] == "device" and argument[1] != _CUDA for argument in step[3])
+
+
+def wrap(plan: Plan, graph: Mapping[str, Any], mode: str, changed: Mapping[str, settings.Value]) -> Plan:
+    """The plan as its mode runs it."""
+    if mode not in MODES:
+        return plan
+    reason = obstacle(graph)
+    if reason is not None:
+        logs.log("cudagraphs", f"a graph is launched step by step: {reason}", changed)
+        return plan
+    return RecordedPlan(plan, graph, CudaRecorder())

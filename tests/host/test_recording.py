@@ -1,0 +1,174 @@
+"""Recorded plans, with a recorder that repeats the plan itself into the results of its first run."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fusee.host import recording
+from fusee.host.recording import RecordedPlan
+
+Results = tuple[Any, ...]
+
+
+class FakeRecorder:
+    """Replays by running the plan on the recorded places; the memory of results stays the same, as on a GPU."""
+
+    def __init__(self) -> None:
+        self.now: object = "stream"
+        self.busy = False
+        self.failing = False
+        self.records = 0
+        self.replays = 0
+
+    def stream(self) -> object:
+        return self.now
+
+    def recording(self) -> bool:
+        return self.busy
+
+    def record(self, run: Callable[[], Results]) -> tuple[Callable[[], None], Results]:
+        if self.failing:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        self.records += 1
+        results = run()
+
+        def replay() -> None:
+            self.replays += 1
+            for kept, fresh in zip(results, run(), strict=True):
+                if isinstance(kept, Tensor) and kept is not fresh:
+                    kept.copy_(fresh)
+
+        for result in results:
+            if isinstance(result, Tensor) and result._base is None:
+                result.detach().fill_(-1)  # recording computes nothing
+        return replay, results
+
+
+def metadata(tensor: Tensor) -> tuple[Any, ...]:
+    return ("float32", "cuda:0", tuple(tensor.shape), tuple(tensor.stride()), 0, False, 2)
+
+
+def recorded(plan: Callable[..., Results], *inputs: Any) -> tuple[RecordedPlan, FakeRecorder]:
+    described = [("x", metadata(value) if isinstance(value, Tensor) else ("int",)) for value in inputs]
+    recorder = FakeRecorder()
+    return RecordedPlan(plan, {"inputs": described}, recorder), recorder
+
+
+def affine(x: Tensor, weight: Tensor) -> Results:
+    return (x * weight + 1,)
+
+
+def test_inputs_that_stay_are_not_copied_and_those_that_move_are() -> None:
+    x, weight = torch.randn(5), torch.randn(5)
+    run, recorder = recorded(affine, x, weight)
+    for _ in range(4):
+        x.normal_()
+        assert torch.equal(run(x, weight)[0], x * weight + 1)
+    assert recorder.records == 1 and recorder.replays == 3
+    kept = [torch.randn(5) for _ in range(4)]
+    for other in kept:
+        assert torch.equal(run(other, weight)[0], other * weight + 1)
+    assert recorder.records == 2 and recorder.replays == 7 and run.obstacle is None
+    weight.add_(1)
+    assert torch.equal(run(x, weight)[0], x * weight + 1)
+    assert recorder.records == 2
+
+
+def test_results_do_not_change_later() -> None:
+    x, weight = torch.randn(5), torch.randn(5)
+    run, _ = recorded(affine, x, weight)
+    results, wanted = [], []
+    for _ in range(5):
+        x.normal_()
+        wanted.append(x * weight + 1)
+        results.append(run(x, weight)[0])
+    assert all(map(torch.equal, results, wanted))
+
+
+def test_results_that_are_inputs_and_numbers() -> None:
+    x = torch.randn(5)
+    run, recorder = recorded(lambda x, n: (x, x + n, n), x, 3)
+    for n in (3, 3, 4, 4, 3):
+        same, added, number = run(x, n)
+        assert same is x and torch.equal(added, x + n) and number == n
+    assert recorder.records == 2  # one for each number
+
+
+def test_each_stream_has_its_own() -> None:
+    x, weight = torch.randn(5), torch.randn(5)
+    run, recorder = recorded(affine, x, weight)
+    run(x, weight), run(x, weight)
+    recorder.now = "other"
+    run(x, weight), run(x, weight)
+    assert recorder.records == 2
+    recorder.busy = True
+    assert torch.equal(run(x, weight)[0], affine(x, weight)[0])
+    assert recorder.replays == 2
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        (lambda x: (x[1:],), "shares memory"),
+        (lambda x: (lambda y: (y, y[1:]))(x + 1), "shares memory"),
+        (lambda x: (torch.empty(10)[::2].copy_(x),), "gaps"),
+    ],
+)
+def test_results_that_cannot_be_copied_out(plan: Callable[..., Results], reason: str) -> None:
+    x = torch.randn(5)
+    run, _ = recorded(plan, x)
+    for _ in range(4):
+        for got, want in zip(run(x), plan(x), strict=True):
+            assert torch.equal(got, want)
+    assert run.obstacle is not None and reason in run.obstacle
+
+
+def test_a_failed_recording_leaves_the_plan() -> None:
+    x, weight = torch.randn(5), torch.randn(5)
+    run, recorder = recorded(affine, x, weight)
+    recorder.failing = True
+    for _ in range(3):
+        assert torch.equal(run(x, weight)[0], affine(x, weight)[0])
+    assert run.obstacle == "operation not permitted when stream is capturing" and gc.isenabled()
+
+
+def test_symbolic_sizes_are_recorded_one_by_one() -> None:
+    recorder = FakeRecorder()
+    run = RecordedPlan(lambda x: (x * 2,), {"inputs": [("x", ("float32", "cuda:0", (None,), (1,)))]}, recorder)
+    buffer = torch.randn(5)
+    for size in (3, 3, 5, 5, 3):
+        x = buffer[:size]
+        assert torch.equal(run(x)[0], x * 2)
+    assert recorder.records == 2 and recorder.replays == 3
+
+
+ALLOC = ("alloc", 2, 6, 1, 0, [5], [1])
+KERNEL: tuple[Any, ...] = ("kernel", 0, [0, 2], [], 5)
+
+
+def graph(steps: list[Any], kind: str = "cuda", device: str = "cuda:0", mutates: bool = False) -> dict[str, Any]:
+    plan = {"steps": steps, "kernels": [(kind, "k", b"")]}
+    return {"inputs": [("x", ("float32", device, (5,), (1,)))], "mutates": mutates, "plan": plan}
+
+
+@pytest.mark.parametrize(
+    ("described", "reason"),
+    [
+        (graph([ALLOC, *[KERNEL] * 4]), None),
+        (graph([ALLOC, KERNEL]), "fewer than 4 launches"),
+        (graph([KERNEL] * 4, kind="cpu"), "on the CPU"),
+        (graph([("alloc", 2, 6, 0, -1, [5], [1]), *[KERNEL] * 4]), "on the CPU"),
+        (graph([("aten", "aten::zeros", "", [("device", 0, -1)], [3]), *[KERNEL] * 4]), "on the CPU"),
+        (graph([KERNEL] * 4, device="cpu"), "not all on one GPU"),
+        (graph([KERNEL] * 4, mutates=True), "in place"),
+    ],
+)
+def test_what_is_not_recorded_at_all(described: dict[str, Any], reason: str | None) -> None:
+    found = recording.obstacle(described)
+    assert found == reason if reason is None else found is not None and reason in found
