@@ -229,6 +229,17 @@ func (in *Interpreter) operatorTarget(v *Instance) (string, error) {
 	return "torch.ops." + namespace + "." + name, nil
 }
 
+// opaqueReason is why a function that is not looked into breaks; its name is qualified by its module.
+func opaqueReason(name string) *Reason {
+	switch {
+	case strings.HasPrefix(name, "torch._functorch."):
+		return reasonTransform
+	case strings.HasPrefix(name, "torch._higher_order_ops."), strings.HasPrefix(name, "torch._ops.HigherOrderOperator."):
+		return reasonHigherOrder
+	}
+	return reasonOpaqueCall
+}
+
 // call of a function inlines it, unless it is known by name or marked otherwise.
 func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if value, handled, err := in.knownFunction(f, arguments); handled || err != nil {
@@ -243,7 +254,7 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	case "break":
 		return nil, unsupported(reasonDisabled, "%s, %s", f.qualname, f.treatReason)
 	case "opaque":
-		return nil, unsupported(reasonOpaqueCall, "%s, %s", f.qualname, f.treatReason)
+		return nil, unsupported(opaqueReason(f.name), "%s, %s", f.qualname, f.treatReason)
 	case "constant":
 		return in.constantCall(f, arguments)
 	case "torch":

@@ -553,8 +553,10 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			value, err := in.iterate(arguments.Positional[0])
 			return value, true, err
 		}
-	case "torch.autograd.function", "torch.autograd", "torch.utils.checkpoint", "torch._functorch.apis", "torch._functorch.eager_transforms":
+	case "torch.autograd.function", "torch.autograd":
 		return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
+	case "torch.utils.checkpoint":
+		return nil, true, unsupported(reasonCheckpoint, "%s", f.qualname)
 	case "torch.overrides":
 		switch f.qualname {
 		case "handle_torch_function":

@@ -25,6 +25,7 @@ _LEFT_ALONE = (
     "torch._dynamo",
     "torch._inductor",
     "torch._functorch",
+    "torch._higher_order_ops",  # they take another way inside a compiler, which has to know them one by one
     "torch._subclasses",
     "torch.fx",
     "torch.jit",
@@ -113,7 +114,7 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
         return "break", "fusee.graph_break", "fusee.graph_break() was called"
     if module in _CONSTANT_MODULES and function.__qualname__ in _CONSTANT_NAMES:
         return "constant", function.__name__, ""
-    left_alone = _left_alone(module)
+    left_alone = "torch._ops" if _calls_higher_order(module, function) else _left_alone(module)
     if left_alone and not _is_exempt(module, function.__qualname__):
         return "opaque", f"{module}.{function.__qualname__}", f"functions of {left_alone} are not looked into"
     return "inline", function.__name__, ""
@@ -124,6 +125,10 @@ def _is_exempt(module: str, name: str) -> bool:
     if module in _LOOKED_INTO:
         return name not in _NOT_LOOKED_INTO
     return name in _LOOKED_INTO_FUNCTIONS.get(module, ())
+
+
+def _calls_higher_order(module: str, function: types.FunctionType) -> bool:
+    return module == "torch._ops" and function.__qualname__.startswith("HigherOrderOperator.")
 
 
 def _operator(name: str) -> tuple[str, str, str]:
