@@ -308,7 +308,12 @@ func (d *Deque) iterator(in *Interpreter, backwards bool) Value {
 		}
 		return d.items[taken-1], nil
 	}
-	again := func() (string, string, []Value) { return "helper", helper, []Value{d, integer(int64(taken))} }
+	again := func() (string, string, []Value) {
+		if d.state != state && !backwards {
+			helper = "make_stale"
+		}
+		return "helper", helper, []Value{d, integer(int64(taken))}
+	}
 	return &goIterator{kind: kind, step: step, again: again, born: in.frame.step}
 }
 

@@ -149,6 +149,15 @@ def make_reversed(items: Any, position: int) -> Iterator[Any]:
     return _advanced(reversed(items), position)
 
 
+def make_stale(items: deque[Any], position: int) -> Iterator[Any]:
+    """An iterator over a deque that was changed behind its back: it raises at the next step."""
+    iterator = make_iterator(items, position)
+    kept = list(items)
+    items.clear()
+    items.extend(kept)
+    return iterator
+
+
 def construct(cls: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """``cls(*arguments, **keywords)`` of a class of the standard library."""
     return cls(*arguments, **keywords)
@@ -251,6 +260,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_partial": make_partial,
     "make_iterator": make_iterator,
     "make_reversed": make_reversed,
+    "make_stale": make_stale,
     "tensor_of_array": tensor_of_array,
     "array_of_tensor": array_of_tensor,
     "construct": construct,
