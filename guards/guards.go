@@ -272,6 +272,8 @@ func (s *Source) Path(name func(Accessor) string) string {
 		return parent + ".cell_contents"
 	case "viewed":
 		return parent + ".mapping"
+	case "subclasses":
+		return parent + ".__subclasses__()"
 	}
 	return parent + "." + s.Accessor.Kind
 }

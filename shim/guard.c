@@ -122,6 +122,14 @@ static PyObject *viewed_dict(PyObject *view) {
     return is_view ? (PyObject *)((_PyDictViewObject *)view)->dv_dict : NULL;
 }
 
+/* A new list, or NULL for what is no class. */
+static PyObject *subclasses(PyObject *cls) {
+    PyObject *list = PyType_Check(cls) ? PyObject_CallMethod((PyObject *)&PyType_Type, "__subclasses__", "O", cls) : NULL;
+    if (!list)
+        PyErr_Clear();
+    return list;
+}
+
 PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index) {
     PyObject *cell = function->func_closure ? sequence_item(function->func_closure, index) : NULL;
     return cell && PyCell_Check(cell) ? PyCell_GET(cell) : NULL;
@@ -160,6 +168,8 @@ static Found fetch(GuardRun *run, GuardNode *node) {
         return borrowed(PyCell_Check(parent) ? PyCell_GET(parent) : NULL);
     case ACCESS_VIEWED:
         return borrowed(viewed_dict(parent));
+    case ACCESS_SUBCLASSES:
+        return (Found){subclasses(parent), true};
     }
     return borrowed(NULL);
 }

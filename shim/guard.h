@@ -19,6 +19,7 @@ typedef enum Accessor {
     ACCESS_TYPE,
     ACCESS_CONTENTS,
     ACCESS_VIEWED,
+    ACCESS_SUBCLASSES,
 } Accessor;
 
 typedef enum CheckKind {

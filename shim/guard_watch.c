@@ -421,6 +421,7 @@ static bool watch_identity(const Subject *subject, const Subject *parent) {
     case ACCESS_ATTRIBUTE:
     case ACCESS_TYPE:
     case ACCESS_VIEWED:
+    case ACCESS_SUBCLASSES:
         return false;
     }
     return false;

@@ -313,6 +313,7 @@ func (in *Interpreter) makeClass(metaclass *Class, arguments Arguments) (Value, 
 	if metaclass, err = in.derivedMetaclass(metaclass, classValues(bases)); err != nil {
 		return nil, err
 	}
+	in.classesMade++
 	class := &Class{name: name, made: &madeClass{bases: bases, metaclass: metaclass, namespace: namespace, born: in.frame.step}}
 	in.activity++
 	return class, in.completeClass(class, name, arguments.Keywords)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/trace"
 )
 
 // operatorGetter is an operator.itemgetter, attrgetter or methodcaller.
@@ -149,6 +150,9 @@ func (in *Interpreter) classMethod(c *Class, name string, arguments Arguments) (
 	case name == "itertools.chain.from_iterable" && c.name == "itertools.chain":
 		value, err := in.chainFromIterable(arguments)
 		return value, true, err
+	case name == "type.__subclasses__" && len(arguments.Positional) == 0:
+		value, err := in.subclassesOf(c)
+		return value, true, err
 	case shortName(name) == "fromkeys":
 		return in.dictFromKeys(c, arguments)
 	case shortName(name) == "__new__" && len(arguments.Positional) > 0:
@@ -156,6 +160,36 @@ func (in *Interpreter) classMethod(c *Class, name string, arguments Arguments) (
 		return value, true, err
 	}
 	return nil, false, nil
+}
+
+// subclassesOf is a new list of the classes that derive from a class directly; the guard is that there are as many, read again from it.
+func (in *Interpreter) subclassesOf(c *Class) (Value, error) {
+	if c.id == 0 || in.classesMade > 0 {
+		return nil, unsupported(reasonBuiltinCall, "type.__subclasses__")
+	}
+	outcome, err := in.session.Evaluate(nameWire("type.__subclasses__"), []bytecode.Object{int64(c.id)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	if !ok {
+		return in.outcomeValue(outcome)
+	}
+	description, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	source := in.objectSource(c.id).Child("subclasses", nil)
+	items := []Value{}
+	for i, item := range trace.Items(description.Payload) {
+		reference, err := trace.ParseReference(item)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, &Lazy{reference: reference, source: source.Child("item", int64(i))})
+	}
+	source.Require(in.reason(), "len", int64(len(items)))
+	return newList(items), nil
 }
 
 // dictFromKeys is dict.fromkeys of the dict types of the standard library.

@@ -38,36 +38,37 @@ type Options struct {
 // Interpreter captures one function once. It is used for one attempt and thrown away; attempts differ in the steps that are
 // forced to break.
 type Interpreter struct {
-	session    *trace.Session
-	request    Request
-	program    *guards.Program
-	graph      *graph.Graph
-	inputs     []*Tensor // the graph's tensor inputs in order
-	arguments  []Value   // what the graph is called with: tensors and numbers
-	values     map[trace.ObjectID]Value
-	codes      map[*bytecode.Code]*codeInfo
-	state      graph.State
-	initial    graph.State
-	effects    []effect
-	frame      *Frame
-	depth      int
-	nesting    int
-	steps      int
-	activity   int // grows with everything that cannot be taken back
-	forced     map[int]*Unsupported
-	tail       *adapter
-	result     *Result
-	classes    map[string]*Class
-	builtins   map[string]Value
-	notes      []Break
-	warnings   []string
-	numbers    map[*guards.Source]*Number
-	symbols    map[string]*Number // by name of the graph's symbol
-	static     map[string]bool    // keys of sources that are constants after all
-	choices    []*chosenTensor
-	tensors    []*Tensor // made by the graph's nodes
-	generators []*Generator
-	wired      []graph.Value // tensors that the host was told about, by number
+	session     *trace.Session
+	request     Request
+	program     *guards.Program
+	graph       *graph.Graph
+	inputs      []*Tensor // the graph's tensor inputs in order
+	arguments   []Value   // what the graph is called with: tensors and numbers
+	values      map[trace.ObjectID]Value
+	codes       map[*bytecode.Code]*codeInfo
+	state       graph.State
+	initial     graph.State
+	effects     []effect
+	frame       *Frame
+	depth       int
+	nesting     int
+	steps       int
+	activity    int // grows with everything that cannot be taken back
+	classesMade int
+	forced      map[int]*Unsupported
+	tail        *adapter
+	result      *Result
+	classes     map[string]*Class
+	builtins    map[string]Value
+	notes       []Break
+	warnings    []string
+	numbers     map[*guards.Source]*Number
+	symbols     map[string]*Number // by name of the graph's symbol
+	static      map[string]bool    // keys of sources that are constants after all
+	choices     []*chosenTensor
+	tensors     []*Tensor // made by the graph's nodes
+	generators  []*Generator
+	wired       []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int

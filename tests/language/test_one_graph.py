@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import collections
 import functools
+import gc
 import threading
 import typing
 import warnings
@@ -62,6 +63,23 @@ class Text(str):
 @calls(lambda: (torch.ones(2), Text("a1b")), lambda: (torch.ones(2), Text("c")))
 def text_of_a_class(x: Any, text: Any) -> Any:
     return x * len(text), list(text), text.upper(), {"a", "1"}.issubset(text), text[0], text.split("1")
+
+
+class Base:
+    pass
+
+
+class First(Base):
+    pass
+
+
+class Second(Base):
+    pass
+
+
+@calls(lambda: (torch.ones(2),))
+def subclasses_of_a_class(x: Any) -> Any:
+    return x + 1, Base.__subclasses__(), [cls.__name__ for cls in Base.__subclasses__()], First.__subclasses__()
 
 
 class Config(dict[str, Any]):
@@ -523,3 +541,19 @@ def test_weak_reference_to_a_result() -> None:
 
     reference, y = fusee.compile(both, fullgraph=True)(torch.ones(2))
     assert reference() is y
+
+
+def test_a_new_subclass_is_noticed() -> None:
+    class Root:
+        pass
+
+    def names(x: Any) -> Any:
+        return x + 1, [cls.__name__ for cls in Root.__subclasses__()], Root.__subclasses__()
+
+    compiled = fusee.compile(names, fullgraph=True)
+    assert compiled(torch.ones(2))[1:] == ([], [])
+    kept = [type("One", (Root,), {})]
+    assert compiled(torch.ones(2))[1:] == (["One"], kept)
+    kept[0] = type("Other", (Root,), {})
+    gc.collect()
+    assert compiled(torch.ones(2))[1:] == (["Other"], kept)

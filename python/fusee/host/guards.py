@@ -169,4 +169,5 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "type": type,
     "contents": lambda parent: parent.cell_contents,
     "viewed": slots.viewed_dict,
+    "subclasses": type.__subclasses__,
 }
