@@ -118,6 +118,9 @@ func (e *emitter) function(s *syntax, names scope) graph.Value {
 	if helper, ok := helpers[s.text]; ok {
 		return helper(e, args)
 	}
+	if s.text == "where" && len(graph.Tensors(args[1:]...)) == 0 {
+		return e.fail(refuse("a choice between numbers, which would be of the default type"))
+	}
 	if n, ok := number(args[0]); ok && s.text == "log" {
 		return math.Log(n)
 	}

@@ -14,9 +14,10 @@ func partition(d *differentiation) error {
 	for i, n := range p.joint.Nodes {
 		p.node(i, n)
 	}
-	for i, v := range p.joint.Outputs[d.result.Results:] {
-		if !p.late[keyOf(v)] {
-			return refuse("the gradient of input %d does not depend on those of the results", d.result.Gradients[i])
+	for _, v := range p.joint.Outputs[d.result.Results:] {
+		if !p.late[keyOf(v)] { // such as zeros
+			_, exit := p.value(v)
+			p.network.connect(exit, flowSink, unlimited)
 		}
 	}
 	kept := p.kept()

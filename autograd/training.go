@@ -2,6 +2,7 @@ package autograd
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cockroachdb/errors"
 
@@ -193,8 +194,8 @@ func copyNode(to *graph.Graph, n *graph.Node, replace func(graph.Value) graph.Va
 		node.Mutates = append(node.Mutates, mapped(v, replace))
 	}
 	node.Random, node.MayRaise, node.Origin, node.Schema = n.Random, n.MayRaise, n.Origin, n.Schema
-	if list, ok := n.Result.(graph.List); ok && len(n.Outputs) == 1 {
-		node.Result = graph.List{Items: []graph.Value{node.Output(0)}, Tuple: list.Tuple}
+	if len(n.Outputs) == 1 && strings.HasSuffix(schemaReturns(n), "[]") {
+		node.Result = graph.List{Items: []graph.Value{node.Output(0)}, Tuple: true}
 	}
 	return node
 }

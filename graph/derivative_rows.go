@@ -85,7 +85,7 @@ func binaryDerivatives() []derivativeRow {
 		gradients("logaddexp", "self: grad / (exp(other - self) + 1)", "other: grad / (exp(self - other) + 1)"),
 		gradients("logaddexp2", "self: grad / (exp2(other - self) + 1)", "other: grad / (exp2(self - other) + 1)"),
 		gradients("xlogy.Tensor", "self: grad * where((self == 0) & (other <= 0), 0, log(other))", "other: grad * self / other"),
-		gradients("xlogy.Scalar_Other", "self: grad * where((self == 0) & (other <= 0), 0, log(other))"),
+		gradients("xlogy.Scalar_Other", "self: where(other <= 0, where(self == 0, 0, grad * log(other)), grad * log(other))"),
 		gradients("xlogy.Scalar_Self", "other: grad * (self / other)"),
 		gradients("special_xlog1py", "self: grad * where((self == 0) & (other <= -1), 0, log1p(other))", "other: grad * self / (other + 1)"),
 		gradients("special_xlog1py.self_scalar", "other: grad * (self / (other + 1))"),

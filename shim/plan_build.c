@@ -270,13 +270,14 @@ static TensorStep *maker_of(LaunchPlan *plan, Py_ssize_t slot) {
     return NULL;
 }
 
-static int prepare_recycling(LaunchPlan *plan) {
+/* `fresh`: the caller wants new tensors from every call, since what hangs on them must end with them. */
+static int prepare_recycling(LaunchPlan *plan, bool fresh) {
     plan->recyclers = PyMem_Calloc((size_t)plan->output_count + 1, sizeof(Recycler *));
     if (!plan->recyclers) {
         PyErr_NoMemory();
         return -1;
     }
-    for (Py_ssize_t i = 0; i < plan->output_count && recycle_is_possible(); i++) {
+    for (Py_ssize_t i = 0; i < plan->output_count && !fresh && recycle_is_possible(); i++) {
         TensorStep *maker = maker_of(plan, plan->outputs[i]);
         if (!maker || maker->device_type != 0 || !is_small(maker))
             continue;
@@ -343,7 +344,7 @@ static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
         return -1;
     memcpy(plan->input_kinds, uses->kinds, (size_t)plan->input_count * sizeof *uses->kinds);
     mark_escapes(plan);
-    return prepare_recycling(plan);
+    return prepare_recycling(plan, PyDict_GetItemString(source, "fresh") == Py_True);
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

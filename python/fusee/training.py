@@ -23,8 +23,9 @@ class TrainedGraph:
     def __init__(self, graph: dict[str, Any], value: pygraph.Value) -> None:
         """``graph`` is a graph of section 5 with ``runs`` "training"; ``value`` turns references into live objects."""
         training = graph["training"]
-        self.forward = _shim.LaunchPlan(training["forward"])
-        self.backward = _shim.LaunchPlan(training["backward"])
+        # A result that is used again would keep the whole history of the call before alive.
+        self.forward = _shim.LaunchPlan({**training["forward"], "fresh": True})
+        self.backward = _shim.LaunchPlan({**training["backward"], "fresh": True})
         self.results: int = training["results"]
         self.differentiable: list[bool] = training["differentiable"]
         self.saved: list[tuple[str, int]] = [tuple(place) for place in training["saved"]]

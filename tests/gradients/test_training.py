@@ -1,0 +1,337 @@
+"""What autograd promises of a graph that is compiled for training, compared with the same program uncompiled."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import fusee
+
+Program = Callable[..., Any]
+Graphs = list[dict[str, Any]]
+
+
+def leaf(*sizes: int) -> Tensor:
+    """A float64 leaf that requires gradients."""
+    return torch.randn(*sizes, dtype=torch.float64, requires_grad=True)
+
+
+def layer(x: Tensor, weight: Tensor) -> Tensor:
+    return torch.tanh(x @ weight) * 2
+
+
+def gradients_of(program: Program, *inputs: Tensor) -> list[Tensor | None]:
+    """The gradients of the sum of everything that the program returns, and what it returned."""
+    leaves = [tensor for tensor in inputs if tensor.requires_grad]
+    results = program(*inputs)
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    total = sum((result * (k + 1)).sum() for k, result in enumerate(results) if result.requires_grad)
+    return [*torch.autograd.grad(total, leaves, allow_unused=True), *results]  # type: ignore[arg-type]
+
+
+def same(program: Program, *inputs: Tensor, trained: Graphs | None = None) -> None:
+    """The compiled program has eager's results and gradients, and was trained where ``trained`` is given."""
+    expected = gradients_of(program, *inputs)
+    found = gradients_of(fusee.compile(program), *inputs)
+    assert trained is None or trained, fusee.explain(program)(*inputs).graphs[0].get("why")
+    for one, other in zip(expected, found, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            assert one.requires_grad == other.requires_grad
+            torch.testing.assert_close(other, one, rtol=1e-10, atol=1e-10)
+
+
+def test_gradients_accumulate(trained: Graphs) -> None:
+    x, weight = leaf(4, 3), leaf(3, 2)
+    compiled = fusee.compile(layer)
+    for _ in range(2):
+        compiled(x, weight).sum().backward()
+    once = torch.autograd.grad(layer(x, weight).sum(), weight)[0]
+    torch.testing.assert_close(weight.grad, once * 2)
+    assert trained
+
+
+def test_backward_runs_once_unless_told_otherwise(trained: Graphs) -> None:
+    x, weight = leaf(4, 3), leaf(3, 2)
+    result = fusee.compile(layer)(x, weight).sum()
+    first = torch.autograd.grad(result, weight, retain_graph=True)[0]
+    torch.testing.assert_close(torch.autograd.grad(result, weight)[0], first)
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(result, weight)
+    assert trained
+
+
+def test_a_kept_input_must_not_change(trained: Graphs) -> None:
+    x, weight = leaf(4, 3), leaf(3, 2)
+    result = fusee.compile(layer)(x, weight).sum()
+    with torch.no_grad():
+        weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
+    assert trained
+
+
+def test_an_input_that_is_not_kept_may_change(trained: Graphs) -> None:
+    x, bias = leaf(4), leaf(4)
+    result = fusee.compile(lambda a, b: (a * 3 + b).sum())(x, bias)
+    with torch.no_grad():
+        bias.add_(1)
+    result.backward()
+    torch.testing.assert_close(bias.grad, torch.ones_like(bias))
+    assert trained
+
+
+def test_double_backward(trained: Graphs) -> None:
+    x, weight = leaf(4, 3), leaf(3, 2)
+
+    def penalty(program: Program) -> list[Tensor]:
+        first = torch.autograd.grad(program(x, weight).sum(), (x, weight), create_graph=True)
+        return list(torch.autograd.grad(sum((g**2).sum() for g in first), (x, weight)))
+
+    for one, other in zip(penalty(layer), penalty(fusee.compile(layer)), strict=True):
+        torch.testing.assert_close(other, one)
+    torch.autograd.gradgradcheck(fusee.compile(layer), (x, weight))
+    assert trained
+
+
+def test_double_backward_where_one_input_comes_from_another(trained: Graphs) -> None:
+    x = leaf(4)
+
+    def program(a: Tensor, b: Tensor) -> Tensor:
+        return (a * b).sin()
+
+    def second(run: Program) -> Tensor:
+        first = torch.autograd.grad(run(x, x.exp()).sum(), x, create_graph=True)[0]
+        return torch.autograd.grad(first.sum(), x)[0]
+
+    torch.testing.assert_close(second(fusee.compile(program)), second(program))
+    assert trained
+
+
+def test_gradients_that_are_not_given(trained: Graphs) -> None:
+    x, y = leaf(4), leaf(4)
+    compiled = fusee.compile(lambda a, b: ((a * a).sum(), (b * b).sum()))
+    compiled(x, y)[0].backward()
+    torch.testing.assert_close(x.grad, 2 * x)
+    assert y.grad is None
+    assert trained
+
+
+def test_the_graph_is_freed_with_its_result(trained: Graphs) -> None:
+    weight = leaf(3, 2)
+    activation = torch.randn(4, 3, dtype=torch.float64)
+    seen = weakref.ref(activation)
+    result = fusee.compile(layer)(activation, weight)
+    result.sum().backward(retain_graph=True)
+    del activation
+    gc.collect()
+    assert seen() is not None
+    del result
+    gc.collect()
+    assert seen() is None
+    assert trained
+
+
+def test_hooks_and_gradients_of_intermediates(trained: Graphs) -> None:
+    x, weight = leaf(4, 3), leaf(3, 2)
+    compiled = fusee.compile(layer)
+    seen: list[Tensor] = []
+    middle = compiled(x, weight)
+    middle.retain_grad()
+    middle.register_hook(seen.append)
+    compiled(middle, leaf(2, 2)).sum().backward()
+    assert len(seen) == 1
+    torch.testing.assert_close(middle.grad, seen[0])
+    assert trained
+
+
+def test_saved_tensor_hooks_see_what_is_kept(trained: Graphs) -> None:
+    x, weight = leaf(4, 3), leaf(3, 2)
+    packed: list[Tensor] = []
+
+    def pack(tensor: Tensor) -> Tensor:
+        packed.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = fusee.compile(layer)(x, weight)
+    result.sum().backward()
+    assert len(packed) == len(trained[0]["training"]["saved"])
+
+
+class _Views:
+    """Programs whose results are views, inputs, or not differentiable."""
+
+    @staticmethod
+    def view(x: Tensor, y: Tensor) -> Tensor:
+        return (x * y).view(-1)
+
+    @staticmethod
+    def two_views(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        product = x * y
+        return product[0], product.t()
+
+    @staticmethod
+    def view_of_an_input(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return x.t(), x * y
+
+    @staticmethod
+    def the_input_itself(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return x, x * y
+
+    @staticmethod
+    def detached(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        product = x * y
+        return product.detach(), product.exp()
+
+    @staticmethod
+    def integers(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return (x * y).argmax(-1), x * y
+
+    @staticmethod
+    def without_gradients(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            scale = x.abs().sum()
+        return scale, x * y / scale
+
+    @staticmethod
+    def the_same_twice(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        product = x * y
+        return product, product
+
+
+@pytest.mark.parametrize("name", [name for name in vars(_Views) if not name.startswith("_")])
+def test_views_as_results(name: str, trained: Graphs) -> None:
+    program = getattr(_Views, name)
+    same(program, leaf(3, 3), leaf(3, 3), trained=trained)
+
+
+def test_views_of_results_are_views(trained: Graphs) -> None:
+    first, second = fusee.compile(_Views.two_views)(leaf(3, 3), leaf(3, 3))
+    assert first._is_view()
+    assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+    second.mul_(2)
+    torch.testing.assert_close(first, second.t()[0])
+    assert trained
+
+
+class _InPlace:
+    """Programs that change intermediates or inputs."""
+
+    @staticmethod
+    def relu(x: Tensor, y: Tensor) -> Tensor:
+        return F.relu_(x @ y)
+
+    @staticmethod
+    def through_a_view(x: Tensor, y: Tensor) -> Tensor:
+        product = x * y
+        product.view(-1).mul_(y.reshape(-1))
+        return product.sin()
+
+    @staticmethod
+    def seen_by_a_view(x: Tensor, y: Tensor) -> Tensor:
+        product = x * y
+        row = product.t()
+        product += y
+        return row * x
+
+    @staticmethod
+    def fill(x: Tensor, y: Tensor) -> Tensor:
+        total = torch.zeros(3, 3, dtype=x.dtype)
+        total.copy_(x * y)
+        total.add_(y, alpha=2)
+        return total.cos()
+
+    @staticmethod
+    def part(x: Tensor, y: Tensor) -> Tensor:
+        product = x * y
+        product[0] = 1
+        return product.exp()
+
+
+@pytest.mark.parametrize("name", [name for name in vars(_InPlace) if not name.startswith("_")])
+def test_in_place_operations(name: str) -> None:
+    same(getattr(_InPlace, name), leaf(3, 3), leaf(3, 3))
+
+
+def test_running_statistics_are_updated_once(trained: Graphs) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)).double()
+    torch.manual_seed(0)
+    other = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)).double()
+    compiled = fusee.compile(other)
+    x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
+    for _ in range(3):
+        module(x).sin().sum().backward()
+        compiled(x).sin().sum().backward()
+    for one, two in zip(module.state_dict().values(), other.state_dict().values(), strict=True):
+        torch.testing.assert_close(two, one)
+    for one, two in zip(module.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(two.grad, one.grad)
+    assert trained
+
+
+def test_reading_a_buffer_that_changes_stays_with_autograd(trained: Graphs) -> None:
+    buffer, x = torch.ones(3, dtype=torch.float64), leaf(3)
+
+    def program(tensor: Tensor, state: Tensor) -> Tensor:
+        result = tensor * state
+        state.add_(1)
+        return result
+
+    explained = fusee.explain(program)(x, buffer)
+    assert "the graph changes" in explained.graphs[0]["why"]
+    assert not trained
+
+
+def test_an_expanded_gradient(trained: Graphs) -> None:
+    x = leaf(4, 3)
+    fusee.compile(lambda tensor: tensor.exp() * 2)(x).sum().backward()
+    torch.testing.assert_close(x.grad, 2 * x.exp().detach())
+    assert trained
+
+
+class Small(nn.Module):
+    """A transformer block and a head, as small as can be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.norm = nn.Embedding(11, 8), nn.LayerNorm(8)
+        self.qkv, self.up, self.down = nn.Linear(8, 24), nn.Linear(8, 16), nn.Linear(16, 8)
+        self.head = nn.Linear(8, 11, bias=False)
+
+    def forward(self, tokens: Tensor, target: Tensor) -> Tensor:
+        x = self.tokens(tokens)
+        q, k, v = (part.view(2, 5, 2, 4).transpose(1, 2) for part in self.qkv(self.norm(x)).split(8, dim=2))
+        x = x + F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 5, 8)
+        x = x + self.down(F.gelu(self.up(self.norm(x))))
+        return F.cross_entropy(self.head(x).view(-1, 11), target)
+
+
+def test_a_model_trains_as_it_does_uncompiled(trained: Graphs) -> None:
+    tokens, target = torch.randint(0, 11, (2, 5)), torch.randint(0, 11, (10,))
+
+    def losses(compiler: Program) -> list[float]:
+        torch.manual_seed(1)
+        module = Small().double()
+        optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
+        run, found = compiler(module), []
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = run(tokens, target)
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        return found
+
+    plain = losses(lambda module: module)
+    assert losses(fusee.compile) == pytest.approx(plain, rel=1e-9)
+    assert plain[-1] < plain[0]
+    assert len(trained) == 1
