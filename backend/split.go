@@ -28,6 +28,8 @@ const (
 	columnWide = 32   // columns that a block takes
 	cudaBlocks = 1024
 	cpuParts   = 32
+
+	fewestParts = 4 // which save more time than a second kernel takes
 )
 
 // parts returns how many parts pay; 1 for none.
@@ -35,6 +37,14 @@ func (g *group) parts() int64 {
 	if g.library || !g.hasInner() {
 		return 1
 	}
+	if parts := g.mostParts(); parts >= fewestParts {
+		return parts
+	}
+	return 1
+}
+
+// mostParts returns how many parts there is work for.
+func (g *group) mostParts() int64 {
 	outer, inner := int64(1), int64(1)
 	for dimension, size := range g.space {
 		if g.inner[dimension] {
