@@ -19,6 +19,7 @@ from .api import (
     mark_dynamic,
     mark_static,
     reset,
+    run,
     stats,
 )
 from .errors import FuseeError, FuseeWarning, UnknownSetting, Unsupported
@@ -46,6 +47,7 @@ __all__ = [
     "mark_static",
     "record",
     "reset",
+    "run",
     "stats",
 ]
 

@@ -12,7 +12,7 @@ from . import backends, options, settings, warn
 from .explain import Explanation
 from .host import miss, reports
 from .host.records import RECORDS
-from .wrap import compiled, original
+from .wrap import compiled, original, run_only
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -153,6 +153,19 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, rea
 
     disabled._fusee_disable = True  # type: ignore[attr-defined]
     return disabled
+
+
+@overload
+def run(fn: F) -> F: ...
+@overload
+def run(fn: None = None) -> Callable[[F], F]: ...
+def run(fn: Callable[..., Any] | None = None) -> Any:
+    """Let calls of a compiled function use the entries that it has, and run as plain Python where none of them fits.
+
+    Compiled functions that ``fn`` calls are not concerned. Without ``fn``: a decorator. Raises TypeError for a compiled
+    module, whose ``forward`` can be given instead, and for what cannot be called.
+    """
+    return run_only if fn is None else run_only(fn)
 
 
 def graph_break() -> None:

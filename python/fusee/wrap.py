@@ -37,6 +37,22 @@ def compiled(target: Any, options: Options) -> Any:
     return _callable_object(target, options)
 
 
+def run_only(target: Any) -> Any:
+    """A stand-in that shares the entries of a compiled function or method, and compiles no more of them."""
+    if type(target) is types.MethodType:
+        return types.MethodType(run_only(target.__func__), target.__self__)
+    if isinstance(target, CompiledModule) or not callable(target):
+        raise TypeError(f"fusee.run takes a function or a method, not {type(target).__name__}")
+    if type(target) is not _shim.CompiledFunction:
+        return target
+    function: Any = target.function
+    return functools.update_wrapper(_shim.CompiledFunction(function, target.record, _no_entry), function)
+
+
+def _no_entry(*_: Any) -> None:
+    """Instead of a compile: the call runs as plain Python."""
+
+
 def original(target: Any) -> Any:
     """What a compiled function or module was made from; anything else as it is."""
     if type(target) is _shim.CompiledFunction:

@@ -47,6 +47,21 @@ def test_seed_example(caught: list[Any]) -> None:
     assert not caught
 
 
+def test_run_compiles_nothing(caught: list[Any]) -> None:
+    fast = fusee.compile(f)
+    fast(torch.ones(4), torch.ones(4))
+    only = fusee.run(fast)
+    for size in (4, 5):
+        x = torch.linspace(-1, 1, size)
+        torch.testing.assert_close(only(x, x), f(x, x), rtol=0, atol=0)
+    assert fusee.stats() == {"graphs": 1, "recompiles": 0, "breaks": 0}
+    inlined = fusee.compile(lambda x: only(x, x) + 1, fullgraph=True)
+    torch.testing.assert_close(inlined(x), f(x, x) + 1, rtol=0, atol=0)
+    with pytest.raises(TypeError, match="not Linear"):
+        fusee.run(fusee.compile(torch.nn.Linear(2, 2)))
+    assert fusee.run()(f) is f and not caught
+
+
 def test_seed_example_with_every_backend() -> None:
     x, y = torch.tensor([1.0, -2.0]), torch.ones(2)
     modules: list[torch.fx.GraphModule] = []
