@@ -254,6 +254,9 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	case "break":
 		return nil, unsupported(reasonDisabled, "%s, %s", f.qualname, f.treatReason)
 	case "opaque":
+		if value, handled, err := in.transform(f, arguments); handled || err != nil {
+			return value, err
+		}
 		return nil, unsupported(opaqueReason(f.name), "%s, %s", f.qualname, f.treatReason)
 	case "constant":
 		return in.constantCall(f, arguments)

@@ -392,6 +392,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.construct("collections.deque", newList(v.items), v.limit())
 	case *operatorGetter:
 		return cg.buildGetter(v)
+	case *vectorised:
+		return cg.construct("torch.vmap", v.function, v.inDims, v.outDims)
 	case *identityNumber:
 		return cg.construct("builtins.id", v.of)
 	case *tracebackValue:

@@ -16,8 +16,6 @@ import fusee
 LAYER = torch.nn.Linear(3, 3)
 PROGRAMS: dict[str, tuple[str, Callable[[torch.Tensor], Any]]] = {
     "vmap": ("function-transform", lambda x: vmap(lambda row: row.sin() * 2)(x) + 1),
-    "vmap of an operator": ("function-transform", lambda x: vmap(torch.dot)(x, x)),
-    "vmap with dimensions": ("function-transform", lambda x: vmap(torch.add, in_dims=(0, None))(x, x[0])),
     "grad": ("function-transform", lambda x: grad(lambda y: (y.sin() * y).sum())(x) + 1),
     "grad and value": ("function-transform", lambda x: grad_and_value(lambda y: (y * y).sum())(x)),
     "vjp": ("function-transform", lambda x: vjp(torch.sin, x)[1](torch.ones_like(x))),
@@ -36,6 +34,13 @@ PROGRAMS: dict[str, tuple[str, Callable[[torch.Tensor], Any]]] = {
         "checkpoint",
         lambda x: checkpoint(lambda y: torch.nn.functional.dropout(y.sin(), 0.5), x, use_reentrant=False) * 2,
     ),
+}
+WHOLE: dict[str, Callable[[torch.Tensor], Any]] = {
+    "vmap of an operator": lambda x: vmap(torch.dot)(x, x) + 1,
+    "vmap with dimensions": lambda x: vmap(torch.add, in_dims=(0, None))(x, x[0]) * vmap(torch.mul, (0, None))(x, 3.14),
+    "vmap along other dimensions": lambda x: torch.vmap(torch.sum, in_dims=1, out_dims=0)(x),
+    "vmap with keywords": lambda x: vmap(torch.add, out_dims=1)(x, other=x),
+    "vmap of several results": lambda x: vmap(torch.max, (0, None))(x, 0),
 }
 # These start torch.compile themselves, which takes seconds.
 SLOW: dict[str, tuple[str, Callable[[torch.Tensor], Any]]] = {
@@ -74,3 +79,31 @@ def test_does_as_eager_and_says_why_it_breaks(name: str) -> None:
     fusee.reset()
     with pytest.raises(fusee.Unsupported, match=rf"\[{reason}\]"):
         fusee.compile(program, fullgraph=True)(torch.ones(3, 3))
+
+
+@pytest.mark.parametrize("name", list(WHOLE))
+def test_captured_whole(name: str) -> None:
+    program = WHOLE[name]
+    fusee.reset()
+    compiled = fusee.compile(program, fullgraph=True)
+    for gradient in (False, True, False, True):
+        assert same(outcome(compiled, gradient), outcome(program, gradient))
+
+
+def test_vmap_that_is_handed_on_or_called_wrongly() -> None:
+    def made(x: torch.Tensor) -> Any:
+        mapped = vmap(torch.mul, in_dims=(0, None))
+        return mapped, mapped(x, 2)
+
+    function, product = fusee.compile(made)(torch.ones(2))
+    assert torch.equal(function(torch.ones(2), 3), torch.full((2,), 3.0)) and product.tolist() == [2.0, 2.0]
+    for program in (
+        lambda x: vmap(torch.add)(x, x[:1]),
+        lambda x: vmap(torch.rand_like)(x),
+        lambda x: vmap(torch.sin, 5)(x),
+    ):
+        with pytest.raises(Exception) as expected:
+            program(torch.ones(3, 2))
+        with pytest.raises(expected.type) as found:
+            fusee.compile(program)(torch.ones(3, 2))
+        assert str(found.value) == str(expected.value)

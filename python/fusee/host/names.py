@@ -190,7 +190,7 @@ def _resolve_module(name: str) -> Any:
 
 
 def _import(parts: list[str]) -> types.ModuleType | None:
-    if len(parts) > 1 and parts[:2] != ["fusee", "_arrays"]:
+    if len(parts) > 1 and parts[:2] not in (["fusee", "_arrays"], ["fusee", "_transforms"]):
         return None  # submodules are only looked up, as importing them would run code the user did not ask for
     try:
         return importlib.import_module(".".join(parts))
