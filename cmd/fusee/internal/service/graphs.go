@@ -163,10 +163,11 @@ func wireGraphs(graphs []*CompiledGraph) *bytecode.List {
 	return list
 }
 
-// wire writes a graph as docs/contracts.md, section 5; the nodes go along only where Python runs them.
+// wire writes a graph as docs/contracts.md, section 5; nodes and outputs go along only where Python runs them.
 func (c *CompiledGraph) wire() *bytecode.Dict {
 	wired := c.wireHead()
 	if c.Compiled != nil {
+		wired.Set("inputs", newNodeWriter(c.Graph).inputs())
 		return wired
 	}
 	listed := c.Graph
