@@ -95,6 +95,7 @@ func passes() []pass {
 		{"build", build, "after lower; decides what is a formula, a reduction, a view, or a library call"},
 		{"common", common, "after build, when equal formulas are plain to see; before dead, which removes the copies"},
 		{"dead", dead, "before fuse, so that unused operations keep nothing apart"},
+		{"epilogues", epilogues, "after dead, so that uses are counted right; before fuse, which would make kernels of the activations"},
 		{"fuse", fuse, "needs all uses of every value; barriers are in place since build"},
 		{"schedule", schedule, "orders groups once fusion has fixed what depends on what"},
 		{"split", split, "after schedule, between whose groups it puts those that combine parts; before loops, which writes both"},

@@ -361,6 +361,18 @@ def test_cuda_graph_of_a_module_in_evaluation() -> None:
             torch.testing.assert_close(run(x), module(x))
 
 
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_cuda_linear_layers_with_relu(dtype: torch.dtype, mode: str) -> None:
+    parts = [part for _ in range(4) for part in (torch.nn.Linear(16, 16), torch.nn.ReLU())]
+    module = torch.nn.Sequential(*parts, torch.nn.Linear(16, 1), torch.nn.ReLU()).to("cuda", dtype).eval()
+    run = fusee.compile(module, mode=mode)
+    with torch.no_grad():
+        for _ in range(3):
+            x = random(8, 16, dtype=dtype)
+            torch.testing.assert_close(run(x), module(x))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(16, 50), (300, 32000), (64, 1000, 3)])
 def test_cuda_losses(shape: tuple[int, ...], dtype: torch.dtype) -> None:
