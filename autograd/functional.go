@@ -21,6 +21,7 @@ func functional(d *differentiation) error {
 		if err := f.node(node); err != nil {
 			return err
 		}
+		d.result.Random = d.result.Random || node.Random
 	}
 	if err := f.checkChanged(); err != nil {
 		return err
@@ -101,9 +102,9 @@ func (f *functionaliser) copy(n *graph.Node) {
 	}
 }
 
-// check refuses what the passes do not express.
+// check refuses what the passes do not express. Of random operators they know dropout, which draws the same numbers again in a replay.
 func check(n *graph.Node) error {
-	if n.Random {
+	if n.Random && n.Target != "aten.dropout.default" {
 		return refuse("gradients through random numbers (%s)", n.Target)
 	}
 	for _, o := range n.Outputs {

@@ -43,6 +43,7 @@ var helpers = map[string]helper{
 		return e.call("_log_softmax", args[0], int64(min(1, metaOf(args[0]).Dim()-1)), false)
 	},
 	"batch_statistics":         func(e *emitter, args []graph.Value) graph.Value { return e.call("native_batch_norm", args...) },
+	"dropped":                  dropped,
 	"variance_factor":          varianceFactor,
 	"norm_gradient":            normGradient,
 	"softmax_gradient":         softmaxGradient,
@@ -365,6 +366,21 @@ func classLoss(e *emitter, args []graph.Value) graph.Value {
 		return e.fail(refuse("gradients of a class loss in %d dimensions", m.Dim()))
 	}
 	return e.item(e.call(name, scores, target, args[2], args[3], args[4]), int64(0))
+}
+
+// dropped multiplies by 1/(1 − p) where a draw of a Bernoulli distribution is one, as eager does on the CPU. The draws are kept as truth values.
+func dropped(e *emitter, args []graph.Value) graph.Value {
+	m, p := metaOf(args[0]), args[1].(float64)
+	if m.Device.Type != "cpu" || p >= 1 {
+		return e.fail(refuse("gradients through random numbers (dropout on %s)", m.Device))
+	}
+	if !e.graph.Shapes.IsContiguous(m) {
+		return e.fail(refuse("gradients through random numbers that are not laid out row by row"))
+	}
+	like := []graph.Keyword{{Name: "dtype", Value: m.DType}, {Name: "device", Value: m.Device}}
+	drawn := e.call("bernoulli_", e.callWith("empty", []graph.Value{sizesOf(m)}, like), 1-p)
+	mask := e.infix("!=", drawn, int64(0))
+	return e.infix("*", args[0], e.infix("/", e.cast(mask, m.DType), 1-p))
 }
 
 // varianceFactor is 2 / (number of elements − correction).

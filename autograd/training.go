@@ -29,6 +29,8 @@ type Training struct {
 	Needs [][]int
 	// Changed lists the inputs whose memory the graph writes.
 	Changed []int
+	// Random says that the graph draws random numbers, which a replay must draw again.
+	Random bool
 	// Outputs makes the graph's outputs from its inputs and then the results; nil where the outputs are the results.
 	Outputs *graph.Graph
 }

@@ -256,6 +256,7 @@ func indexDerivatives() []derivativeRow {
 
 func shapeDerivatives() []derivativeRow {
 	return []derivativeRow{
+		instead("dropout", "dropped(input, p)"),
 		gradients("cat", "tensors: pieces(grad, tensors, dim)"),
 		gradients("stack", "tensors: unbind(grad, dim)"),
 		gradients("constant_pad_nd", "self: constant_pad_nd(grad, negated(pad), 0)"),

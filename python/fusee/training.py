@@ -33,6 +33,7 @@ class TrainedGraph:
         self.gradients: list[int] = training["gradients"]
         self.needs: list[list[int]] = training["needs"]
         self.changed: list[int] = training["changed"]
+        self.random: bool = training["random"]
         self.inputs = len(graph["inputs"])
         self.replay: Run = pygraph.as_function(graph, value)
         outputs = training["outputs"]
@@ -64,7 +65,17 @@ class TrainedGraph:
             found[index + 1] = gradient
         return tuple(found)
 
-    def recomputed(self, inputs: Tensors, given: Gradients) -> tuple[Any, ...]:
+    def replayed(self, inputs: Tensors, random_state: Tensor | None) -> tuple[Any, ...]:
+        """The results under autograd, with the random numbers that follow ``random_state``."""
+        if random_state is None:
+            return self.replay(*inputs)
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(random_state)
+            return self.replay(*inputs)
+
+    def recomputed(self, inputs: Tensors, given: Gradients, random_state: Tensor | None) -> tuple[Any, ...]:
         """Gradients by running the graph again under autograd; differentiable where gradients are recorded now."""
         import torch
 
@@ -74,7 +85,7 @@ class TrainedGraph:
             local = [tensor.view_as(tensor) if isinstance(tensor, torch.Tensor) else tensor for tensor in inputs]
             for index in self.changed:
                 local[index] = inputs[index].clone()
-            results = self.chosen(self.replay(*local))
+            results = self.chosen(self.replayed(local, random_state))
             present = [place for place, gradient in enumerate(given) if gradient is not None]
             if not present:
                 return self.by_input([None] * len(self.gradients))
@@ -99,6 +110,7 @@ def _function() -> Any:
         @staticmethod
         def forward(context: Any, graph: TrainedGraph, *inputs: Any) -> tuple[Any, ...]:
             """The results of the graph."""
+            context.random_state = torch.get_rng_state() if graph.random else None
             made = graph.forward(*inputs)
             context.set_materialize_grads(False)
             context.graph = graph
@@ -117,7 +129,7 @@ def _function() -> Any:
             given = graph.chosen(gradients)
             if torch.is_grad_enabled() or any(gradient is None for gradient in given):
                 _check_unchanged(context)
-                return graph.recomputed(context.inputs, given)
+                return graph.recomputed(context.inputs, given, context.random_state)
             fitted = [graph.fitted(gradient, place) for place, gradient in enumerate(given)]
             return graph.by_input(graph.backward(*saved, *fitted))
 

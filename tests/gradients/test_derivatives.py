@@ -29,7 +29,7 @@ REACHED_BY = {
 CASES = [
     pytest.param(target, make, id=f"{target.removeprefix('aten.')}-{number}")
     for target in TARGETS
-    if target not in REACHED_BY
+    if target not in REACHED_BY and target != "aten.dropout.default"  # tested with the random numbers of eager
     for number, make in enumerate(samples(target))
 ]
 

@@ -291,6 +291,44 @@ def test_reading_a_buffer_that_changes_stays_with_autograd(trained: Graphs) -> N
     assert not trained
 
 
+class _Dropout:
+    """Programs that draw random numbers."""
+
+    @staticmethod
+    def once(x: Tensor, y: Tensor) -> Tensor:
+        return F.dropout(x * y, 0.3) * y
+
+    @staticmethod
+    def twice(x: Tensor, y: Tensor) -> Tensor:
+        return F.dropout(F.dropout(x, 0.5).exp() @ y, 0.25)
+
+
+@pytest.mark.parametrize("name", [name for name in vars(_Dropout) if not name.startswith("_")])
+def test_dropout_draws_what_eager_draws(name: str, trained: Graphs) -> None:
+    program, x, y = getattr(_Dropout, name), leaf(6, 6), leaf(6, 6)
+    compiled = fusee.compile(program)
+
+    def seeded(run: Program) -> Program:
+        def call(*inputs: Tensor) -> Any:
+            torch.manual_seed(7)
+            return run(*inputs)
+
+        return call
+
+    expected, found = gradients_of(seeded(program), x, y), gradients_of(seeded(compiled), x, y)
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-12, atol=1e-12)
+
+    def second(run: Program) -> Tensor:
+        torch.manual_seed(7)
+        first = torch.autograd.grad(run(x, y).sum(), x, create_graph=True)[0]
+        drawn = torch.rand(1)
+        return torch.cat([torch.autograd.grad((first**2).sum(), y)[0].flatten(), drawn])
+
+    torch.testing.assert_close(second(compiled), second(program))
+    assert trained
+
+
 def test_an_expanded_gradient(trained: Graphs) -> None:
     x = leaf(4, 3)
     fusee.compile(lambda tensor: tensor.exp() * 2)(x).sum().backward()

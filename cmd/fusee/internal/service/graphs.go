@@ -208,6 +208,7 @@ func (t *TrainedGraph) wire() *bytecode.Dict {
 	}
 	wired.Set("needs", needs)
 	wired.Set("changed", wiredInts(t.Changed))
+	wired.Set("random", t.Random)
 	wired.Set("outputs", bytecode.None)
 	if t.Outputs != nil {
 		outputs := &bytecode.Dict{}
