@@ -162,6 +162,9 @@ func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
 	if step, open := in.openGuard(); open {
 		return &restart{step: step, reason: &Unsupported{reason.Reason, reason.Detail}}
 	}
+	if caller := callerOfCopy(frame); caller != nil {
+		return &restart{step: caller.step, reason: &Unsupported{reason.Reason, reason.Detail}}
+	}
 	var blocked *Frame
 	for f := frame; f != nil; f = f.back {
 		if !f.resumable && f.back != nil {
@@ -175,6 +178,18 @@ func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
 		return err
 	}
 	return errorBreak
+}
+
+// callerOfCopy is the frame that called the module copy, where a frame of that is under way: Python copies the whole object, since going on
+// inside would cut the graph at each of its parts.
+func callerOfCopy(frame *Frame) *Frame {
+	var caller *Frame
+	for f := frame; f != nil; f = f.back {
+		if f.function.module == "copy" {
+			caller = f.back
+		}
+	}
+	return caller
 }
 
 // handle unwinds the frame to the handler that covers the current instruction, or passes the exception on.

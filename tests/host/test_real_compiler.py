@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import threading
@@ -45,6 +46,17 @@ def test_seed_example(caught: list[Any]) -> None:
     explanation = fusee.explain(f)(x, y)
     assert explanation.op_count == 3 and len(explanation.kernels) == 1
     assert not caught
+
+
+def test_a_deep_copy_is_one_break() -> None:
+    def copied(model: Any, x: Any) -> Any:
+        return copy.deepcopy(model)(x) + 1
+
+    fast, x = fusee.compile(copied), torch.linspace(-1, 1, 6)
+    for _ in range(3):
+        model = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.ReLU())
+        torch.testing.assert_close(fast(model, x), copied(model, x), rtol=0, atol=0)
+    assert fusee.stats() == {"graphs": 1, "recompiles": 0, "breaks": 1}
 
 
 def test_run_compiles_nothing(caught: list[Any]) -> None:
