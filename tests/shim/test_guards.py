@@ -737,3 +737,29 @@ def test_comparison_of_sizes_and_captures() -> None:
 def test_malformed_comparisons_are_refused(check: Any) -> None:
     with pytest.raises((ValueError, TypeError, OverflowError)):
         _shim.GuardProgram((node(("arg", 0), check),), 0)
+
+
+class TestPredicates:
+    def test_asks_a_callable(self) -> None:
+        tree = node(("arg", 0), ("predicate", lambda value: value > 3))
+        assert holds(tree, 4) and not holds(tree, 3)
+
+    def test_what_raises_does_not_hold(self) -> None:
+        assert not holds(node(("arg", 0), ("predicate", operator.neg)), "text")
+
+        class Undecided:
+            def __bool__(self) -> bool:
+                raise ValueError("neither")
+
+        assert not holds(node(("arg", 0), ("predicate", lambda value: Undecided())), 1)
+
+    def test_value_may_go_while_it_is_asked(self) -> None:
+        """The predicate drops the only reference that the program reached the value by."""
+        box = Plain(x=["kept"])
+
+        def ask(value: Any) -> bool:
+            box.x = None  # type: ignore[attr-defined]
+            return bool(value == ["kept"])
+
+        tree = node(("arg", 0), children=(node(("field", "x"), ("predicate", ask), ("len", 1)),))
+        assert _shim.GuardProgram((tree,), 0).check(plain, (box,)) == ()
