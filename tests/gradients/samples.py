@@ -36,9 +36,9 @@ def indices(bound: int, *sizes: int) -> Tensor:
 
 def _convolution(spatial: int, transposed: bool = False) -> Callable[[], Sample]:
     def make() -> Sample:
-        weight = real(3, 2, *[3] * spatial)
+        weight = real(3, 2, *[2] * spatial)
         return {
-            "input": real(2, 3 if transposed else 2, *[5] * spatial),
+            "input": real(2, 3 if transposed else 2, *[4] * spatial),
             "weight": weight,
             "bias": real(2 if transposed else 3),
         }
