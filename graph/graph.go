@@ -84,6 +84,15 @@ type Graph struct {
 	tainted map[storageKey]bool // memory that a differentiable value was written into
 }
 
+// ChangesState tells nodes that change torch's state for those behind them, and compute nothing.
+func (n *Node) ChangesState() bool {
+	switch n.Target {
+	case "torch._C._set_grad_enabled", "torch.set_autocast_enabled", "torch.set_autocast_dtype", "torch.set_autocast_cache_enabled", "torch.clear_autocast_cache":
+		return true
+	}
+	return false
+}
+
 // State is the torch state a call runs under.
 type State struct {
 	GradMode      bool

@@ -282,7 +282,7 @@ func pureFunction(name string) bool {
 	switch name {
 	case "builtins.abs", "builtins.ascii", "builtins.bin", "builtins.chr", "builtins.divmod", "builtins.format", "builtins.hex", "builtins.len", "builtins.max", "builtins.min",
 		"builtins.oct", "builtins.ord", "builtins.pow", "builtins.repr", "builtins.round", "builtins.sorted", "builtins.sum", "builtins.any", "builtins.all",
-		"torch.result_type", "torch.promote_types", "torch.can_cast", "torch._C._get_privateuse1_backend_name", "torch._C._accelerator_getAccelerator":
+		"torch.result_type", "torch.promote_types", "torch.can_cast", "torch._C._get_privateuse1_backend_name", "torch._C._is_autocast_available", "torch._C._accelerator_getAccelerator":
 		return true
 	}
 	return false

@@ -25,6 +25,7 @@ type Request struct {
 	Options    Options
 	// FunctionsDisabled says that __torch_function__ of subclasses is not called at all.
 	FunctionsDisabled bool
+	Autocast          Autocast
 }
 
 // Options steer one capture.
@@ -48,6 +49,7 @@ type Interpreter struct {
 	codes       map[*bytecode.Code]*codeInfo
 	state       graph.State
 	initial     graph.State
+	autocast    Autocast
 	effects     []effect
 	frame       *Frame
 	depth       int
@@ -129,7 +131,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
-		state: request.State, initial: request.State, functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
+		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
 		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{},
 	}
 }

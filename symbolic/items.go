@@ -562,8 +562,6 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		case "handle_torch_function":
 			return nil, true, unsupported(reasonTensorSub, "%s", f.qualname)
 		}
-	case "torch.amp.autocast_mode":
-		return nil, true, unsupported(reasonGlobalState, "%s", f.qualname)
 	case "traceback":
 		if f.qualname == "clear_frames" {
 			return none(), true, nil // the frames of a capture keep nothing that clearing could let go

@@ -76,13 +76,9 @@ func (cg *generator) writeEffects() error {
 		}
 	}
 	if cg.in.state.GradMode != cg.in.initial.GradMode {
-		cg.emit(bytecode.PushNull, 0)
-		cg.placeholder("name", setGradEnabled)
-		cg.loadConst(cg.in.state.GradMode)
-		cg.call(1)
-		cg.emit(bytecode.PopTop, 0)
+		cg.callState(setGradEnabled, cg.in.state.GradMode)
 	}
-	return nil
+	return cg.writeAutocast()
 }
 
 // finishCode adds the prologue, which is known last, and makes the result.

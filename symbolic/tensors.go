@@ -250,9 +250,6 @@ func (in *Interpreter) tableCall(target string, arguments Arguments) (Value, err
 }
 
 func (in *Interpreter) graphArguments(arguments Arguments) ([]graph.Value, []graph.Keyword, error) {
-	if in.state.Autocast {
-		return nil, nil, unsupported(reasonTensorCall, "autocast is on")
-	}
 	args := make([]graph.Value, len(arguments.Positional))
 	for i, argument := range arguments.Positional {
 		value, err := in.graphValue(argument)
@@ -344,7 +341,7 @@ func (in *Interpreter) askTensorCall(call *hostedCall) (*trace.Outcome, error) {
 	for _, keyword := range call.keywords {
 		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
 	}
-	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords)
+	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords, in.autocast.wire())
 	if err == nil && outcome.Unsupported != "" {
 		err = unsupported(reasonTensorCall, "%s: %s", call.target, outcome.Unsupported)
 	}
@@ -364,6 +361,7 @@ func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) 
 	if err != nil {
 		return nil, err
 	}
+	in.pythonOnly = in.pythonOnly || in.state.Autocast
 	if !expanded {
 		in.pythonOnly = true
 		node.Mutates = mutatedArguments(node, outcome)
@@ -921,7 +919,11 @@ func (in *Interpreter) holdsTensor(values []Value) bool {
 
 // torchState models functions that read or set torch's state.
 func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool, error) {
-	switch strings.TrimPrefix(strings.TrimPrefix(name, "torch."), "_C.") {
+	bare := strings.TrimPrefix(strings.TrimPrefix(name, "torch."), "_C.")
+	if isAutocastFunction(bare) {
+		return in.autocastCall(bare, arguments)
+	}
+	switch bare {
 	case "is_grad_enabled":
 		return boolean(in.state.GradMode), true, nil
 	case "is_inference_mode_enabled":
@@ -940,11 +942,8 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 			return nil, true, err
 		}
 		return boolean(in.functionsDisabled == 0 && len(found.classes) > 0), true, nil
-	case "_is_torch_function_mode_enabled", "is_autocast_enabled", "is_autocast_cache_enabled",
-		"_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
+	case "_is_torch_function_mode_enabled", "_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
 		return boolean(in.isTorchFunctionEnabled(name)), true, nil
-	case "is_any_autocast_enabled", "is_autocast_cpu_enabled":
-		return boolean(in.state.Autocast), true, nil
 	case "_len_torch_function_stack", "_len_torch_dispatch_stack":
 		return integer(0), true, nil // no entry runs under a mode
 	case "get_default_dtype":
@@ -953,7 +952,7 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 			dtype = graph.Float32
 		}
 		return dtypeValue(dtype), true, nil
-	case "_autograd._push_saved_tensors_default_hooks", "_autograd._pop_saved_tensors_default_hooks", "_enter_dual_level", "set_autocast_enabled", "_jit_tree_views":
+	case "_autograd._push_saved_tensors_default_hooks", "_autograd._pop_saved_tensors_default_hooks", "_enter_dual_level", "_jit_tree_views":
 		return nil, true, unsupported(reasonGlobalState, "%s", name)
 	}
 	return nil, false, nil
@@ -996,7 +995,7 @@ func (in *Interpreter) setGradMode(arguments Arguments) (Value, error) {
 
 const setGradEnabled = "torch._C._set_grad_enabled"
 
-func changesState(node *graph.Node) bool { return node.Target == setGradEnabled }
+func changesState(node *graph.Node) bool { return node.ChangesState() }
 
 // tensorQuestion answers methods of a tensor that return plain values.
 func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Arguments) (Value, bool, error) {

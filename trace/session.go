@@ -196,9 +196,13 @@ func (s *Session) Evaluate(callable bytecode.Object, arguments []bytecode.Object
 	return s.outcome("evaluate", callable, &bytecode.List{Items: arguments}, &bytecode.List{Items: keywords})
 }
 
-// TensorCall runs a torch function on fake tensors; see docs/contracts.md, section 3.
-func (s *Session) TensorCall(target bytecode.Object, arguments []bytecode.Object, keywords []bytecode.Object) (*Outcome, error) {
-	return s.outcome("tensor_call", target, &bytecode.List{Items: arguments}, &bytecode.List{Items: keywords})
+// TensorCall runs a torch function on fake tensors, under autocast unless that is nil; see docs/contracts.md, section 3.
+func (s *Session) TensorCall(target bytecode.Object, arguments, keywords []bytecode.Object, autocast bytecode.Object) (*Outcome, error) {
+	question := []bytecode.Object{target, &bytecode.List{Items: arguments}, &bytecode.List{Items: keywords}}
+	if autocast != nil {
+		question = append(question, autocast)
+	}
+	return s.outcome("tensor_call", question...)
 }
 
 // HashEqual compares two objects where no user code runs.

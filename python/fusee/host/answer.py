@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import logs
-from . import names, slots
+from . import autocast, names, slots
 from .describe import Description, ObjectTable
 
 Message = tuple[Any, ...]
@@ -88,8 +88,16 @@ class Answers:
         named = {name: self.build(argument) for name, argument in keywords}
         return self._outcome(lambda: target(*positional, **named))
 
-    def tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
-        """Run a torch function on fake tensors."""
+    def tensor_call(
+        self, target: Any, arguments: list[Any], keywords: list[Any], cast: autocast.Devices | None = None
+    ) -> Reply:
+        """Run a torch function on fake tensors, under autocast if its state is given."""
+        if cast is None:
+            return self._tensor_call(target, arguments, keywords)
+        with autocast.under(cast):
+            return self._tensor_call(target, arguments, keywords)
+
+    def _tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
         from . import attention
         from .fake import TensorCall
         from .small import SmallCall

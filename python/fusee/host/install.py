@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _helpers, _shim, backends, pygraph, training
 from ..errors import HostFailure
-from . import guards, names, recording
+from . import autocast, guards, names, recording
 from .answer import Answers
 from .describe import ObjectTable
 from .originals import Originals
@@ -106,6 +106,8 @@ class Installer:
         else:
             module = pygraph.as_module(graph, value)
             run = backends.Deferred(lambda: module, backend)
+        if any(node[1] in autocast.STATE_CALLS for node in graph["nodes"]):
+            run = autocast.restoring(run)
         return _without_overrides(run) if any(map(_intercepted, graph["inputs"])) else run
 
     def _continuation(self, index: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from .. import _shim, warn
 from ..errors import HostFailure, Unsupported
 from ..options import Options
-from . import remembered, reports
+from . import autocast, remembered, reports
 from .answer import Answers
 from .connection import CONNECTION, Answer, Message
 from .describe import ObjectTable
@@ -247,7 +247,7 @@ def state() -> dict[str, Any]:
     return {
         "grad": torch.is_grad_enabled(),
         "inference": torch.is_inference_mode_enabled(),
-        "autocast": torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"),
+        **autocast.state(),
         "functions_disabled": not torch._C._is_torch_function_enabled(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),

@@ -13,8 +13,6 @@ import (
 	"fusee/trace/wire"
 )
 
-const setGradEnabled = "torch._C._set_grad_enabled"
-
 // CompiledGraph is a graph and how it runs.
 type CompiledGraph struct {
 	Graph    *graph.Graph
@@ -143,12 +141,12 @@ func needsAutograd(g *graph.Graph) bool {
 	return false
 }
 
-// withoutModes drops changes of grad mode, which mean nothing where nothing is recorded.
+// withoutModes drops changes of modes, which mean nothing where nothing is recorded.
 func withoutModes(g *graph.Graph) *graph.Graph {
 	plain := *g
 	plain.Nodes = nil
 	for _, node := range g.Nodes {
-		if node.Target != setGradEnabled {
+		if !node.ChangesState() {
 			plain.Nodes = append(plain.Nodes, node)
 		}
 	}

@@ -226,7 +226,7 @@ func (r *reporter) graphs(graphs []*CompiledGraph) *bytecode.List {
 func countOperations(g *graph.Graph) int {
 	count := 0
 	for _, node := range g.Nodes {
-		if node.Target != setGradEnabled {
+		if !node.ChangesState() {
 			count++
 		}
 	}

@@ -90,6 +90,27 @@ func integers(list bytecode.Object) []int {
 }
 
 // parseState reads what both kinds of request have: torch's global state and the settings.
+// parseAutocast reads the state of autocast; where a request does not tell, it is as torch starts.
+func parseAutocast(state bytecode.Object) symbolic.Autocast {
+	autocast := symbolic.Autocast{Cache: true}
+	for _, item := range trace.Items(trace.Field(state, "autocast_devices")) {
+		fields := trace.Items(item)
+		if len(fields) != 3 {
+			continue
+		}
+		device := symbolic.AutocastDevice{}
+		device.Type, _ = fields[0].(string)
+		device.Enabled, _ = fields[1].(bool)
+		device.DType, _ = fields[2].(string)
+		autocast.Devices = append(autocast.Devices, device)
+	}
+	if cache, given := trace.Field(state, "autocast_cache").(bool); given {
+		autocast.Cache = cache
+	}
+	autocast.Nesting, _ = trace.Field(state, "autocast_nesting").(int64)
+	return autocast
+}
+
 func parseState(wire bytecode.Object) *request {
 	state := trace.Field(wire, "state")
 	parsed := &request{architecture: trace.Text(state, "cuda_arch"), settings: trace.Field(wire, "settings")}
@@ -97,6 +118,7 @@ func parseState(wire bytecode.Object) *request {
 	parsed.capture.State.GradMode, _ = trace.Field(state, "grad").(bool)
 	parsed.capture.State.InferenceMode, _ = trace.Field(state, "inference").(bool)
 	parsed.capture.State.Autocast, _ = trace.Field(state, "autocast").(bool)
+	parsed.capture.Autocast = parseAutocast(state)
 	if dtype, ok := graph.ParseDType(trace.Text(state, "default_dtype")); ok {
 		parsed.capture.State.DefaultDType = dtype
 	}

@@ -1,0 +1,130 @@
+"""``torch.autocast`` around, within and as decorator of compiled functions gives the types and values of plain runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import fusee
+
+A = torch.randn(8, 8, generator=torch.Generator().manual_seed(1))
+B = torch.randn(8, 8, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """No entry of another test, and autocast off afterwards as before."""
+    fusee.reset()
+    yield
+    assert not torch.is_autocast_enabled("cpu")
+    fusee.reset()
+
+
+def state() -> tuple[Any, ...]:
+    nesting = torch.autocast_increment_nesting() - 1
+    torch.autocast_decrement_nesting()
+    return torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_cache_enabled(), nesting
+
+
+def check(function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Two calls give the same compiled as plain, and leave the same state of autocast."""
+    compiled = fusee.compile(function, **options)
+    for _ in range(2):
+        before = state()
+        expected, found = function(*arguments), compiled(*arguments)
+        assert state() == before
+        for one, other in zip(expected, found, strict=True):
+            assert type(one) is type(other)
+            if isinstance(one, torch.Tensor):
+                assert one.dtype == other.dtype and one.requires_grad == other.requires_grad
+                assert torch.equal(one, other)
+            else:
+                assert one == other
+
+
+def block(a: Any, b: Any) -> Any:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        c = torch.mm(a, b)
+        d = c + a
+        with torch.autocast("cpu", enabled=False):
+            e = a @ b
+        enabled = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+        f = torch.nn.functional.linear(e, b)
+    return c, d, e, f, a @ b, enabled, torch.is_autocast_enabled("cpu")
+
+
+@torch.autocast("cpu", dtype=torch.float16)
+def decorated(a: Any, b: Any) -> Any:
+    return a @ b, torch.softmax(a @ b, 0)
+
+
+@pytest.mark.parametrize("backend", ["fusee", "eager"])
+@pytest.mark.parametrize("function", [block, decorated])
+def test_block_and_decorator(function: Any, backend: str) -> None:
+    check(function, A, B, fullgraph=True, backend=backend)
+
+
+def test_gradients_of_weights() -> None:
+    layer = torch.nn.Linear(8, 8)
+
+    def step(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = layer(x)
+        return (y.float().sum(),)
+
+    check(step, A, fullgraph=True)
+    compiled = fusee.compile(step)
+    step(A)[0].backward()
+    expected = layer.weight.grad.clone()
+    layer.zero_grad()
+    compiled(A)[0].backward()
+    assert torch.equal(layer.weight.grad, expected)
+
+
+def test_around_the_call_recompiles() -> None:
+    graphs = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        graphs.append(module)
+        return module.forward
+
+    compiled = fusee.compile(lambda a, b: (a @ b, torch.is_autocast_enabled("cpu")), fullgraph=True, backend=backend)
+    for dtype in (None, torch.bfloat16, torch.float16, None, torch.bfloat16):
+        around = torch.autocast("cpu", dtype=dtype) if dtype else contextlib.nullcontext()
+        with around:
+            product, enabled = compiled(A, B)
+            assert torch.equal(product, A @ B)
+        assert product.dtype == (dtype or torch.float32) and enabled == (dtype is not None)
+    assert len(graphs) == 3
+
+
+def test_break_inside_the_block() -> None:
+    def program(a: Any, b: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+            c = a @ b
+            fusee.graph_break()
+            d = a @ b
+            found = state()[:3]
+        return c, d, found, a @ b, torch.is_autocast_enabled("cpu")
+
+    check(program, A, B)
+
+
+def test_error_inside_the_block() -> None:
+    def program(a: Any, index: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            c = a @ a
+            return c, c[index]
+
+    compiled = fusee.compile(program)
+    for index in (torch.tensor([1]), torch.tensor([99])):
+        for function in (program, compiled):
+            try:
+                assert function(A, index)[0].dtype == torch.bfloat16
+            except IndexError:
+                assert index.item() == 99
+            assert state() == (False, torch.bfloat16, True, 0)
