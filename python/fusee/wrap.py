@@ -64,6 +64,8 @@ def _function(function: Any, options: Options) -> Any:
     marked = slots.instance_dict(function) or {}
     if function.__code__.co_flags & _RUNS_LATER or marked.get("_torchdynamo_disable") or marked.get("_fusee_disable"):
         return function
+    if str(function.__module__).startswith("torch._higher_order_ops."):
+        return function  # torch.cond and the like give it to torch.compile, in whose place fusee may stand
     anticipate(options)
     calibrate()
     stand_in = _shim.CompiledFunction(function, RECORDS.of(function, options), on_miss)

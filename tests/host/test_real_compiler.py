@@ -59,6 +59,16 @@ def test_a_deep_copy_is_one_break() -> None:
     assert fusee.stats() == {"graphs": 1, "recompiles": 0, "breaks": 1}
 
 
+def test_operators_that_torch_compiles_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chosen(condition: Any, x: Any) -> Any:
+        return torch.cond(condition, torch.sin, torch.cos, (x,)) + 1
+
+    monkeypatch.setattr(torch, "compile", fusee.compile)
+    fast, x = fusee.compile(chosen), torch.linspace(-1, 1, 5)
+    for condition, branch in ((True, torch.sin), (False, torch.cos)):
+        torch.testing.assert_close(fast(torch.tensor(condition), x), branch(x) + 1, rtol=0, atol=0)
+
+
 def test_run_compiles_nothing(caught: list[Any]) -> None:
     fast = fusee.compile(f)
     fast(torch.ones(4), torch.ones(4))
