@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import fusee
+from fusee.host import recording
 
 Function = Callable[..., Any]
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
@@ -410,3 +412,30 @@ def test_cuda_long_reductions(name: str) -> None:
         results[0].double(), expected, rtol=1e-5, atol=2e-2 if name in ("sum", "odd", "rows") else 1e-3
     )
     assert all(torch.equal(results[0], result) for result in results)
+
+
+def test_cuda_graphs_after_others_died() -> None:
+    """The memory that recordings share goes with the last of them, and comes anew with the next."""
+    for _ in range(3):
+        run, x, weights = recorded_layers()
+        for _ in range(3):
+            same(run(x, *weights), layers(x, *weights))
+        del run
+        fusee.reset()
+        gc.collect()
+
+
+def test_cuda_graph_that_cannot_be_recorded() -> None:
+    """The program's random numbers go on as before."""
+
+    def refuse() -> tuple[Any, ...]:
+        torch.cuda.synchronize()
+        return ()
+
+    torch.manual_seed(3)
+    expected = random(4)
+    torch.manual_seed(3)
+    with pytest.raises(RuntimeError):
+        recording.CudaRecorder().record(refuse)
+    assert torch.equal(random(4), expected)
+    random(4).sum().item()

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -46,7 +47,14 @@ class NotRecordable(Exception):
 
 
 class CudaRecorder:
-    """Records with torch's own CUDA graphs, whose memory is kept apart from what the program allocates."""
+    """Records with torch's own CUDA graphs, whose memory is kept apart from what the program allocates.
+
+    Recordings launched on one stream share their memory, as one is over before the next one starts. It lives as long as
+    any of them.
+    """
+
+    def __init__(self) -> None:
+        self._latest: weakref.WeakValueDictionary[object, Any] = weakref.WeakValueDictionary()
 
     def stream(self) -> object:
         """The device and its current stream."""
@@ -65,26 +73,37 @@ class CudaRecorder:
         import torch
 
         graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+        latest = self._latest.get(self.stream())
+        pool = latest.pool() if latest is not None else None
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(current)
-        with _no_collection(), torch.cuda.stream(side):
-            graph.capture_begin(
-                pool=_pool(current.device_index, current.cuda_stream), capture_error_mode="thread_local"
-            )
+        with _no_collection(), _generator_kept(current.device_index), torch.cuda.stream(side):
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 results = run()
             finally:
                 graph.capture_end()
         current.wait_stream(side)
+        self._latest[self.stream()] = graph
         return graph.replay, results
 
 
-@functools.lru_cache(maxsize=64)
-def _pool(device: int, stream: int) -> Any:
-    """Memory that recordings launched on one stream share: one is over before the next one starts."""
+@functools.lru_cache(maxsize=1)
+def _recorder() -> CudaRecorder:
+    return CudaRecorder()
+
+
+@contextlib.contextmanager
+def _generator_kept(device: int) -> Iterator[None]:
+    """A capture that fails leaves the generator of random numbers as if it still went on."""
     import torch
 
-    return torch.cuda.graph_pool_handle()
+    generator = torch.cuda.default_generators[device]
+    try:
+        yield
+    except BaseException:
+        generator.graphsafe_set_state(generator.clone_state())
+        raise
 
 
 @contextlib.contextmanager
@@ -254,4 +273,4 @@ def wrap(plan: Plan, graph: Mapping[str, Any], mode: str, changed: Mapping[str, 
     if reason is not None:
         logs.log("cudagraphs", f"a graph is launched step by step: {reason}", changed)
         return plan
-    return RecordedPlan(plan, graph, CudaRecorder())
+    return RecordedPlan(plan, graph, _recorder())
