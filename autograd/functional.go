@@ -180,10 +180,8 @@ func (f *functionaliser) stored(n *graph.Node, target graph.Value) (graph.Value,
 		}
 		return e.stored(fill, target)
 	}
-	var node *graph.Node
-	err := error(refuse("%s on an intermediate", n.Target))
 	for _, candidate := range []string{overload, "default", "Tensor_Tensor", "Tensor_Scalar"} {
-		if node, err = f.graph.Call("aten."+strings.TrimSuffix(base, "_")+"."+candidate, args, keywords, f.state); err == nil {
+		if node, err := f.graph.Call("aten."+strings.TrimSuffix(base, "_")+"."+candidate, args, keywords, f.state); err == nil {
 			return e.stored(node.Output(0), target)
 		}
 	}

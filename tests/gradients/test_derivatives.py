@@ -38,7 +38,9 @@ def call(target: str, given: Sample) -> tuple[Callable[..., Any], list[Tensor]]:
     """A function of the tensors that gradients are wanted of, and these tensors."""
     bound = arguments(target, given)
     fixed = given.get("fixed", ())
-    places = [(name, None) for name, value in bound.items() if name not in fixed and is_real(value)]
+    places: list[tuple[str, int | None]] = [
+        (name, None) for name, value in bound.items() if name not in fixed and is_real(value)
+    ]
     places += [
         (name, k)
         for name, value in bound.items()
