@@ -26,7 +26,7 @@ _NEVER = (0.0,)
 class _Shaped(torch.Tensor):
     """Has a shape and a device, and no memory."""
 
-    def __torch_dispatch__(self, *arguments: Any, **keywords: Any) -> Any:  # type: ignore[override]
+    def __torch_dispatch__(self, *arguments: Any, **keywords: Any) -> Any:
         """Torch wants it to be there. Dispatch to Python stays off, as for a subclass that too imports much."""
         raise fake.Unfakeable("an operation ran on a tensor without memory")
 
