@@ -14,12 +14,13 @@ def check(program: Program, place: tuple[int, int, int, int] | None = None) -> N
     """Every call of the program gives the same compiled as plain, and compiling it does not fail."""
     fusee.reset()
     plain, ours = program.namespace(place), program.namespace(place)
-    function = compiled(ours, program.name)
-    for arguments in [*program.calls, program.calls[0]]:
+    function = compiled(ours, program)
+    pairs = list(zip(program.arguments(plain), program.arguments(ours), strict=True))
+    for number, (given, taken) in enumerate([*pairs, pairs[0]]):
         compare(
-            run(plain[program.name], arguments, plain, program.filename),
-            run(function, arguments, ours, program.filename),
-            f"{program.name}{arguments!r}"
+            run(plain[program.name], given, plain, program.filename),
+            run(function, taken, ours, program.filename),
+            f"call {number} of {program.name}"
             + (f" with a break at line {place[0]}, columns {place[1]} to {place[3]}" if place else ""),
         )
 

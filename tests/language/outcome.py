@@ -7,6 +7,7 @@ import contextlib
 import copy
 import functools
 import io
+import re
 import traceback
 import types
 import warnings
@@ -19,6 +20,28 @@ from fusee.errors import FuseeWarning
 
 PLAIN = (type(None), bool, int, str, bytes, complex, type(Ellipsis), type(NotImplemented), range)
 ITEMS = 1000
+ADDRESS = re.compile(r"\b0x[0-9a-f]{9,}")
+
+
+class Elements:
+    """The elements of a tensor, equal to others as closely as their type allows."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor.detach().clone()
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, Elements)
+        try:
+            torch.testing.assert_close(self.tensor, other.tensor, equal_nan=True)
+        except AssertionError:
+            return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash(self.tensor.shape)
+
+    def __repr__(self) -> str:
+        return repr(self.tensor.tolist())
 
 
 class Describer:
@@ -27,10 +50,11 @@ class Describer:
     def __init__(self) -> None:
         self.seen: dict[int, int] = {}
         self.kept: list[Any] = []
+        self.memories: dict[int, int] = {}
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, PLAIN) and type(value) in PLAIN:
-            return (type(value).__name__, repr(value))
+            return (type(value).__name__, ADDRESS.sub("0x", repr(value)))
         if type(value) is float:
             return ("float", value.hex())
         if type(value) is tuple:
@@ -45,13 +69,13 @@ class Describer:
         for kind, write in self.table():
             if isinstance(value, kind):
                 return write(value)
-        return (("repr", repr(value)),) if type(value).__repr__ is not object.__repr__ else self.fields(value)
+        return (("repr", ADDRESS.sub("0x", repr(value))),) if type(value).__repr__ is not object.__repr__ else self.fields(value)
 
     def table(self) -> list[tuple[Any, Callable[[Any], tuple[Any, ...]]]]:
         return [
             (type, lambda v: (v.__qualname__,)),
             (float, lambda v: (v.hex(),)),
-            (torch.Tensor, lambda v: (str(v.dtype), tuple(v.shape), repr(v.tolist()), v.requires_grad)),
+            (torch.Tensor, self.tensor),
             (types.FunctionType, self.function),
             (functools.partial, lambda v: (self(v.func), self(v.args), self(v.keywords))),
             (types.MethodType, lambda v: (self(v.__self__), v.__name__)),
@@ -68,6 +92,18 @@ class Describer:
         own = {name: getattr(value, name) for name in slots if hasattr(value, name)}
         own.update(getattr(value, "__dict__", {}))
         return tuple((name, self(item)) for name, item in own.items())
+
+    def tensor(self, value: torch.Tensor) -> tuple[Any, ...]:
+        """What a program can see of a tensor, and which others it shares memory with."""
+        if value.layout != torch.strided:
+            return str(value.layout), repr(value)
+        memory = value.untyped_storage().data_ptr()
+        shared = self.memories.setdefault(memory, len(self.memories)) if memory else None
+        return (
+            str(value.dtype), tuple(value.shape), value.stride(), value.storage_offset(), shared, value.requires_grad,
+            value.is_leaf, value._base is None, self(value.grad) if value.is_leaf else None, Elements(value),
+            self(vars(value)),
+        )  # fmt: skip
 
     def function(self, value: types.FunctionType) -> tuple[Any, ...]:
         return (
@@ -116,7 +152,7 @@ def run(function: Callable[..., Any], arguments: Sequence[Any], namespace: Mappi
         data = {name: value for name, value in namespace.items() if is_data(name, value)}
         described = Describer()((outcome, given, data))
     ours = [str(warning.message) for warning in caught if issubclass(warning.category, FuseeWarning)]
-    return described, printed.getvalue(), passed, ours
+    return described, ADDRESS.sub("0x", printed.getvalue()), passed, ours
 
 
 def is_data(name: str, value: Any) -> bool:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from outcome import Describer
+
 import fusee
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -29,7 +31,10 @@ class Program:
     filename: str
     definitions: list[ast.stmt]
     calls: list[tuple[Any, ...]]
-    breaks: bool = True
+    given: list[ast.expr]
+    """The arguments of each call as they are written."""
+    words: dict[str, Any] = field(default_factory=dict)
+    """Options of ``@calls``: ``whole`` and those of ``fusee.compile``."""
     expressions: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def namespace(self, wrapped: tuple[int, int, int, int] | None = None) -> dict[str, Any]:
@@ -37,9 +42,24 @@ class Program:
         module = ast.Module(self.definitions, [])
         if wrapped is not None:
             module = Wrap(wrapped).visit(copied(module))
-        space: dict[str, Any] = {"__name__": "programs", "opaque": opaque}
+        space: dict[str, Any] = {"__name__": "programs", "opaque": opaque, **observer()}
         exec(compile(ast.fix_missing_locations(module), self.filename, "exec"), space)
         return space
+
+    def arguments(self, space: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """The arguments of each call, made of a namespace's own classes."""
+        return [eval(compile(ast.Expression(item), "calls", "eval"), space) for item in self.given]
+
+
+def observer() -> dict[str, Any]:
+    """A function that breaks the graph and writes down what its arguments hold at that moment, and where."""
+    observed: list[Any] = []
+
+    @fusee.disable
+    def observe(*values: Any) -> None:
+        observed.append(Describer()(values))
+
+    return {"observe": observe, "OBSERVED": observed}
 
 
 def copied(tree: Any) -> Any:
@@ -126,13 +146,14 @@ def reached(start: ast.stmt, table: dict[str, ast.stmt]) -> set[str]:
     return found
 
 
-def calls_of(function: ast.FunctionDef, space: dict[str, Any]) -> tuple[list[tuple[Any, ...]], bool] | None:
-    """The arguments in ``@calls(...)`` and whether variants are made; None for helper functions."""
-    for decorator in function.decorator_list:
-        if isinstance(decorator, ast.Call) and is_calls(decorator):
-            sets = [eval(compile(ast.Expression(item), "calls", "eval"), space) for item in decorator.args]
-            return sets, not any(word.arg == "whole" for word in decorator.keywords)
-    return None
+def calls_of(function: ast.FunctionDef) -> ast.Call | None:
+    """The decorator ``@calls(...)``; None for helper functions."""
+    return next((item for item in function.decorator_list if isinstance(item, ast.Call) and is_calls(item)), None)
+
+
+def words_of(decorator: ast.Call) -> dict[str, Any]:
+    """The options in ``@calls(...)``."""
+    return {word.arg: ast.literal_eval(word.value) for word in decorator.keywords if word.arg}
 
 
 def is_calls(decorator: ast.expr) -> bool:
@@ -153,16 +174,18 @@ def parsed(text: str, filename: str) -> Iterator[Program]:
     space: dict[str, Any] = {"__name__": "programs", "calls": lambda *sets, **words: lambda function: function}
     exec(compile(tree, filename, "exec"), space)
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and (found := calls_of(node, space)) is not None:
+        if isinstance(node, ast.FunctionDef) and (found := calls_of(node)) is not None:
             bare = copied(node)
             bare.decorator_list = [item for item in node.decorator_list if not is_calls(item)]
-            needed = reached(bare, table) - {node.name}
+            needed = (reached(bare, table) | reached(ast.Expr(found), table)) - {node.name}
             others = [part for part in tree.body if part not in imports and set(defined(part)) & needed]
             kept = [part for part in imports if "calls" not in {name.name for name in part.names}]
             definitions = [*kept, *others, bare]
             bodies = [part for part in [*others, bare] if not isinstance(part, ast.Assign)]
             places = dict.fromkeys(span(item) for part in bodies for item in expressions(part))
-            yield Program(node.name, filename, definitions, *found, list(places))
+            program = Program(node.name, filename, definitions, [], found.args, words_of(found), list(places))
+            program.calls = program.arguments(space)
+            yield program
 
 
 @functools.lru_cache
@@ -172,8 +195,8 @@ def corpus() -> dict[str, Program]:
     return {f"{path.stem}.{program.name}": program for path in files for program in programs(path)}
 
 
-def compiled(space: dict[str, Any], name: str) -> Callable[..., Any]:
+def compiled(space: dict[str, Any], program: Program) -> Callable[..., Any]:
     """A program's function, compiled."""
-    function = space[name]
+    function = space[program.name]
     assert type(function) is types.FunctionType, "a program is a plain function"
-    return fusee.compile(function)
+    return fusee.compile(function, **{name: word for name, word in program.words.items() if name != "whole"})

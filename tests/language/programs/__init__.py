@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def calls(*arguments: tuple[Any, ...], whole: bool = False) -> Callable[[F], F]:
-    """Mark a function as a program; ``whole``: no variants with breaks are made of it."""
-    del arguments, whole
+def calls(*arguments: tuple[Any, ...], whole: bool = False, **options: Any) -> Callable[[F], F]:
+    """Mark a function as a program; ``whole``: no variants with breaks are made of it; options of the compiler."""
+    del arguments, whole, options
     return lambda function: function

@@ -1,0 +1,14 @@
+"""The grammars of random programs."""
+
+from __future__ import annotations
+
+from generate import Grammar
+
+from . import language, modules, objects, tensors
+
+GRAMMARS: dict[str, Grammar] = {
+    "language": language.GRAMMAR,
+    "objects": objects.GRAMMAR,
+    "tensors": tensors.GRAMMAR,
+    "modules": modules.GRAMMAR,
+}
