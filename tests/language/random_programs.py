@@ -41,12 +41,12 @@ def text_of(seed: int, number: int, names: Sequence[str]) -> str:
 
 
 def program_of(text: str) -> Program | None:
-    """The program of a text; None where some combination is no Python."""
+    """The program of a text; None where some combination is no Python, or has no arguments."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return next(parsed(text, "<random program>"))
-    except SyntaxError:
+    except Exception:
         return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,28 +14,25 @@ from variants import copied
 def shrink(text: str, fails: Callable[[str], bool], seconds: float = 30) -> str:
     """The smallest program found in a time by dropping statements, blocks, calls and parts of expressions."""
     end = time.monotonic() + seconds
-    found = True
-    while found:
-        found = False
-        for smaller in candidates(text):
-            if time.monotonic() > end:
-                return text
+    length = len(text) + 1
+    while len(text) < length:
+        length, index = len(text), 0
+        while (smaller := edited(text, index)) is not None and time.monotonic() < end:
             if len(smaller) < len(text) and fails(smaller):
-                text, found = smaller, True
-                break
+                text = smaller
+            else:
+                index += 1
     return text
 
 
-def candidates(text: str) -> Iterator[str]:
-    """Programs with one thing less, the largest things first."""
-    count = sum(1 for _ in edits(ast.parse(text)))
-    for index in range(count):
-        tree = copied(ast.parse(text))
-        for number, edit in enumerate(edits(tree)):
-            if number == index:
-                edit()
-                break
-        yield ast.unparse(ast.fix_missing_locations(tree))
+def edited(text: str, index: int) -> str | None:
+    """The program with one thing less, the largest things first; None where there are fewer."""
+    tree = copied(ast.parse(text))
+    edit = next(itertools.islice(edits(tree), index, None), None)
+    if edit is None:
+        return None
+    edit()
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def edits(tree: ast.Module) -> Iterator[Callable[[], Any]]:
@@ -45,7 +43,6 @@ def edits(tree: ast.Module) -> Iterator[Callable[[], Any]]:
     assert isinstance(decorator, ast.Call)
     yield from removals(decorator.args, least=1)
     yield from removals(decorator.keywords, least=0)
-    yield from removals(tree.body[:-1], least=0, owner=tree.body)
     for part in ast.walk(function):
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
             block = getattr(part, name, None)
@@ -57,12 +54,11 @@ def edits(tree: ast.Module) -> Iterator[Callable[[], Any]]:
             yield from simpler(part, name, value)
 
 
-def removals(items: list[Any], least: int, owner: list[Any] | None = None) -> Iterator[Callable[[], Any]]:
-    """Drop one item of a list that keeps at least some."""
-    home = items if owner is None else owner
+def removals(items: list[Any], least: int) -> Iterator[Callable[[], Any]]:
+    """Drop one item of a list that keeps at least some, the last ones first."""
     if len(items) > least:
-        for item in items:
-            yield lambda item=item: home.remove(item)
+        for index in reversed(range(len(items))):
+            yield lambda index=index: items.pop(index)
 
 
 def unwrappings(block: list[ast.stmt]) -> Iterator[Callable[[], Any]]:
