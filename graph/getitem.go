@@ -198,7 +198,7 @@ func (c *caller) putNumber(x *indexer, value Value) error {
 	return err
 }
 
-// setTensor drops leading dimensions of 1 that the target does not have, as torch's assignment does.
+// setTensor gives the value the target's dimensions, as torch's assignment does: it drops leading ones of size 1, and expands.
 func (c *caller) setTensor(target, value Value, m *Meta) error {
 	extra := m.Dim() - meta(target).Dim()
 	if extra > 0 {
@@ -212,6 +212,13 @@ func (c *caller) setTensor(target, value Value, m *Meta) error {
 			return err
 		}
 	}
-	_, err := c.call("aten.copy_.default", target, value)
+	var err error
+	if sizes := meta(target).Sizes; meta(value).Dim() != len(sizes) {
+		// A value that is a view of all of the target may be copied onto it only where their strides agree.
+		if value, err = c.call("aten.expand.default", value, sizeValues(slices.Clone(sizes))); err != nil {
+			return err
+		}
+	}
+	_, err = c.call("aten.copy_.default", target, value)
 	return err
 }

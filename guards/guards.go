@@ -41,6 +41,7 @@ type Source struct {
 	Capture  int
 	children []*Source
 	program  *Program
+	found    *Position // the capture depends on the source being there, whatever its value
 }
 
 // Program is the tree under construction.
@@ -127,6 +128,13 @@ func (s *Source) Require(reason Position, kind string, arguments ...bytecode.Obj
 	s.Checks = append(s.Checks, Check{Kind: kind, Arguments: arguments, Reason: reason})
 }
 
+// Found requires that the source can be read at all, which any other check of it or of what hangs below it implies.
+func (s *Source) Found(reason Position) {
+	if s.found == nil {
+		s.found = &reason
+	}
+}
+
 // Relate requires that two sources keep giving the same object ("same") or different ones ("distinct").
 func (p *Program) Relate(reason Position, kind string, first, second *Source) {
 	for _, known := range p.relations {
@@ -139,8 +147,23 @@ func (p *Program) Relate(reason Position, kind string, first, second *Source) {
 	p.relations = append(p.relations, relation{kind, first, second, reason})
 }
 
-// settle turns relations and comparisons into checks on whichever source the shim reads last.
+// settle turns what was required of several sources, or of their being there, into checks.
 func (p *Program) settle() {
+	p.settleRelations()
+	settleFound(p.roots)
+}
+
+func settleFound(sources []*Source) {
+	for _, source := range sources {
+		settleFound(source.children)
+		if source.found != nil && !source.needed() {
+			source.Require(*source.found, "found")
+		}
+	}
+}
+
+// settleRelations puts each relation and comparison on whichever source the shim reads last.
+func (p *Program) settleRelations() {
 	if len(p.relations) == 0 && len(p.comparisons) == 0 {
 		return
 	}
@@ -301,6 +324,8 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 		return rangeText(path, check.Arguments)
 	case "float":
 		return fmt.Sprintf("type(%s) is float", path)
+	case "found":
+		return path + " is there"
 	case "tensor", "resolved":
 		return fmt.Sprintf("%s is a tensor like %s", path, operands)
 	case "flattened":

@@ -298,7 +298,7 @@ static bool watch_check(const Subject *subject, GuardCheck *check) {
     switch (check->kind) {
     case CHECK_TYPE: /* every watch has it */
     case CHECK_IS: /* the program keeps the object */
-    case CHECK_VERSION:
+    case CHECK_FOUND:
     case CHECK_KEYS:
     case CHECK_ABSENT:
         return true;

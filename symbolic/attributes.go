@@ -196,19 +196,37 @@ func (in *Interpreter) classAttribute(class, owner *Class, name string, referenc
 		if d.Kind == "property" || d.Kind == "staticmethod" || d.Kind == "classmethod" || d.Kind == "descriptor" || !userClass(owner.name) {
 			return in.realize(reference, in.objectSource(id))
 		}
+		in.guardUnshadowed(class, owner, name)
 		if d.Kind == "function" {
 			in.objectSource(in.plainClass(class, owner).id).Child("attr", name).Require(in.reason(), "is", objectWire(id))
 			return in.realize(reference, in.objectSource(id))
 		}
 		if d.Kind == "object" && userClass(owner.name) {
 			// It may be a descriptor, which getattr would run.
-			return &Lazy{reference: reference, source: in.objectSource(owner.id).Child("dict", nil).Child("key", name)}, nil
+			return in.found(&Lazy{reference: reference, source: in.objectSource(owner.id).Child("dict", nil).Child("key", name)}), nil
 		}
 	}
 	if !userClass(owner.name) {
 		return in.realize(reference, nil)
 	}
-	return &Lazy{reference: reference, source: in.objectSource(in.plainClass(class, owner).id).Child("attr", name)}, nil
+	in.guardUnshadowed(class, owner, name)
+	return in.found(&Lazy{reference: reference, source: in.objectSource(in.plainClass(class, owner).id).Child("attr", name)}), nil
+}
+
+// guardUnshadowed guards that no class between the one that was asked and the owner of an attribute gets one of that name, where the
+// attribute is read from the owner.
+func (in *Interpreter) guardUnshadowed(class, owner *Class, name string) {
+	if in.plainClass(class, owner) != owner {
+		return
+	}
+	for _, id := range class.mro {
+		if id == owner.id {
+			return
+		}
+		if between, err := in.classByID(id); err == nil && userClass(between.name) {
+			in.objectSource(id).Child("dict", nil).Require(in.reason(), "absent", name)
+		}
+	}
 }
 
 // plainClass is the class to read an attribute from again: the one that was asked, so that an attribute set on it later is seen, or the
@@ -496,9 +514,9 @@ func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error)
 		return nil, in.raiseMissingAttribute("module '"+v.name+"' has no attribute '"+name+"'", v, name)
 	}
 	if !libraryModule(v.name) { // the module's __getattr__ made it
-		return &Lazy{reference: reference, source: in.objectSource(v.id).Child("attr", name)}, nil
+		return in.found(&Lazy{reference: reference, source: in.objectSource(v.id).Child("attr", name)}), nil
 	}
-	value := &Lazy{reference: reference, source: in.objectSource(v.id).Child("dict", nil).Child("key", name)}
+	value := in.found(&Lazy{reference: reference, source: in.objectSource(v.id).Child("dict", nil).Child("key", name)})
 	v.read[name] = value
 	return value, nil
 }
@@ -783,7 +801,7 @@ func (in *Interpreter) existingAttribute(object *existing, name string) (Value, 
 	if outcome.Unsupported != "" || outcome.Value == nil {
 		return in.outcomeValue(outcome)
 	}
-	return &Lazy{reference: outcome.Value, source: source.Child("attr", name)}, nil
+	return in.found(&Lazy{reference: outcome.Value, source: source.Child("attr", name)}), nil
 }
 
 func (v *LibraryValue) getAttribute(in *Interpreter, name string) (Value, error) {

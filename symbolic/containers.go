@@ -362,6 +362,7 @@ func (d *Dict) findHost(in *Interpreter, key Value, wire bytecode.Object, hashed
 				return nil, err
 			}
 			if other == hashed {
+				in.found(pair.value)
 				entry := &dictEntry{key: pair.key, value: pair.value, fromHost: true}
 				d.index[hashed] = entry
 				d.entries = append(d.entries, entry)
@@ -377,9 +378,18 @@ func (d *Dict) findHost(in *Interpreter, key Value, wire bytecode.Object, hashed
 	}
 	entry := &dictEntry{key: key, fromHost: true}
 	entry.value = &Lazy{reference: reference, source: d.ownSource(in).Child("key", wire)}
+	in.found(entry.value)
 	d.index[hashed] = entry
 	d.entries = append(d.entries, entry)
 	return entry, nil
+}
+
+// found guards that what is read from an existing object is there, even where nothing looks at it.
+func (in *Interpreter) found(value Value) Value {
+	if lazy, ok := value.(*Lazy); ok && lazy.source != nil {
+		lazy.source.Found(in.reason())
+	}
+	return value
 }
 
 // dictKeyWire is a key as the question dict_get takes it.

@@ -92,7 +92,7 @@ func (e *dictEffect) apply(cg *generator) error {
 	if e.entry.deleted {
 		return cg.callHelper("delete_item", e.dict, e.entry.key)
 	}
-	if e.dict.base {
+	if class := e.dict.class; e.dict.base || class != nil && userClass(class.name) {
 		return cg.callHelper("set_item", e.dict, e.entry.key, e.entry.value)
 	}
 	if err := cg.load(e.entry.value); err != nil {

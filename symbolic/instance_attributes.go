@@ -199,7 +199,7 @@ func (in *Interpreter) fieldValue(v *Instance, name string, reference trace.Refe
 	if v.fields.slots[name] {
 		kind = "attr"
 	}
-	return &Lazy{reference: reference, source: v.object.source.Child(kind, name)}
+	return in.found(&Lazy{reference: reference, source: v.object.source.Child(kind, name)})
 }
 
 // setAttribute of an instance: __setattr__, data descriptors, then its own attributes.

@@ -9,7 +9,7 @@ import functools
 import itertools
 import types
 import warnings
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,14 +70,19 @@ def change_set(target: set[Any], changes: Sequence[tuple[bool, Any]]) -> None:
         (set.discard if removed else set.add)(target, item)
 
 
+def _mapping(target: dict[Any, Any]) -> type[dict[Any, Any]]:
+    """The class written in C that keeps the items: an OrderedDict keeps their order beside the dict."""
+    return OrderedDict if slots.is_a(target, OrderedDict) else dict
+
+
 def set_item(target: dict[Any, Any], key: Any, value: Any) -> None:
     """Store under a key of a dict whose class may have a ``__setitem__`` of its own, which was already followed."""
-    dict.__setitem__(target, key, value)
+    _mapping(target).__setitem__(target, key, value)
 
 
 def delete_item(target: dict[Any, Any], key: Any) -> None:
     """Delete a key if it is there: it may have been added and deleted within one call."""
-    dict.pop(target, key, None)
+    _mapping(target).pop(target, key, None)
 
 
 def _builtin_base(cls: type) -> Any:

@@ -474,7 +474,7 @@ class TestChecks:
         inner = {"t": 1}
         outer = {"inner": inner}
         leaf = node(("key", "t"), ("equals", 1))
-        tree = node(("arg", 0), ("version",), children=(node(("key", "inner"), ("version",), children=(leaf,)),))
+        tree = node(("arg", 0), ("found",), children=(node(("key", "inner"), ("found",), children=(leaf,)),))
         program = _shim.GuardProgram((tree,), 0)
         assert program.check(plain, (outer,)) == ()
         inner["t"] = 2

@@ -55,6 +55,9 @@ _LOOKED_INTO_FUNCTIONS = {
     ),
 }
 
+# Functions of other modules that are not looked into, since all they do is write Python code and run it.
+_WRITERS = frozenset({"dataclasses._process_class"})
+
 # Functions that answer the same as long as the process lives: what the machine and the installed torch can do.
 _CONSTANT_MODULES = frozenset(
     f"torch.{name}"
@@ -117,6 +120,8 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
     left_alone = "torch._ops" if _calls_higher_order(module, function) else _left_alone(module)
     if left_alone and not _is_exempt(module, function.__qualname__):
         return "opaque", f"{module}.{function.__qualname__}", f"functions of {left_alone} are not looked into"
+    if f"{module}.{function.__qualname__}" in _WRITERS:
+        return "opaque", f"{module}.{function.__qualname__}", "it makes Python code and runs it"
     return "inline", function.__name__, ""
 
 
