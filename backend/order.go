@@ -86,7 +86,8 @@ func (t *tensor) mayChange() bool {
 	return false
 }
 
-// dead drops formulas, reductions and library calls whose results nobody needs. Barriers stay: they change memory or the random state.
+// dead drops formulas, reductions and library calls whose results nobody needs. Barriers stay: they change memory or the random state. So
+// do library calls that may raise, since the program would see that.
 func dead(c *compilation) error {
 	operations := c.program.operations
 	var live []*operation
@@ -109,7 +110,7 @@ func dead(c *compilation) error {
 }
 
 func (op *operation) needed() bool {
-	if op.barrier {
+	if op.barrier || op.kind == library && op.node.MayRaise {
 		return true
 	}
 	for _, output := range op.outputs {

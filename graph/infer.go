@@ -282,11 +282,18 @@ func (c *inference) mayRaise() bool {
 	return c.op.Kind == KindIndex
 }
 
+// ErrCannotStore is the answer for in-place operations on a tensor of a type that cannot hold the result, where eager raises and fake tensors
+// may not. It is an ErrUnknown.
+const ErrCannotStore = unknown("in-place operation on a tensor whose type cannot hold the result")
+
 // storeInFirst turns the functional result into an in-place one: same shape, castable type.
 func (c *inference) storeInFirst() error {
 	m := c.self()
 	result := c.outputs[0].Meta
-	if !c.shapes.AllEqual(m.Sizes, result.Sizes) || !canCast(result.DType, m.DType) {
+	if !canCast(result.DType, m.DType) {
+		return ErrCannotStore
+	}
+	if !c.shapes.AllEqual(m.Sizes, result.Sizes) {
 		return unknown(c.op.String() + ": the result does not fit the first argument")
 	}
 	c.outputs = nil
@@ -389,10 +396,17 @@ func (c *inference) checkMutation(v Value) error {
 		}
 	}
 	if c.state.GradMode && c.graph.leafRoot(v) {
+		if m.Flags&FlagView != 0 {
+			return ErrForbidden // fake tensors know no base
+		}
 		return unknown("writes into a leaf that requires gradients")
 	}
 	if c.gradient() && isPiece(v) {
-		return unknown("writes into one of several views of a tensor that gradients flow through")
+		return ErrForbidden
 	}
 	return nil
 }
+
+// ErrForbidden is the answer for in-place operations on views that autograd does not allow, where eager raises and fake tensors do not. It
+// is an ErrUnknown.
+const ErrForbidden = unknown("in-place operation on a view of a leaf, or on one of several views, that gradients flow through")

@@ -183,6 +183,10 @@ func (in *Interpreter) hashByMethod(v *Instance) (Value, error) {
 	if !ok || constantTypeName(constant.Value) != "int" && constantTypeName(constant.Value) != "bool" {
 		return nil, in.raise("TypeError", "__hash__ method should return an integer")
 	}
+	// What __hash__ returns is the hash itself where it fits, which hash() of that int need not be.
+	if n, ok := constant.Value.(int64); ok && n != -1 {
+		return constant, nil
+	}
 	number, err := in.hashOfConstant(constant)
 	return &Constant{number}, err
 }

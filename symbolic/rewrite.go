@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/cockroachdb/errors"
 
@@ -126,7 +127,7 @@ func (in *Interpreter) finishCode(cg *generator) error {
 // callGraph computes numbers, calls the graph and stores its outputs; false when nothing of the graph is needed.
 func (cg *generator) callGraph() (bool, error) {
 	in := cg.in
-	called := len(cg.order) > 0 || hasEffects(in.graph) || in.request.Options.AllNodes && computes(in.graph)
+	called := len(cg.order) > 0 || hasEffects(in.graph) || mayRaise(in.graph) || in.request.Options.AllNodes && computes(in.graph)
 	if called {
 		in.addOutputs(cg.order)
 	}
@@ -211,6 +212,11 @@ func computes(g *graph.Graph) bool {
 		}
 	}
 	return false
+}
+
+// mayRaise tells graphs that the program may see raise even when no output is used.
+func mayRaise(g *graph.Graph) bool {
+	return slices.ContainsFunc(g.Nodes, func(node *graph.Node) bool { return node.MayRaise })
 }
 
 // hasEffects tells graphs that change something even when no output is used.

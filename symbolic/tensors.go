@@ -230,6 +230,12 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 	if errors.Is(err, graph.ErrReducesNothing) {
 		return nil, unsupported(reasonTensorCall, "%s of no elements", target)
 	}
+	if errors.Is(err, graph.ErrCannotStore) {
+		return nil, unsupported(reasonTensorCall, "%s on a tensor whose type cannot hold the result", target)
+	}
+	if errors.Is(err, graph.ErrForbidden) {
+		return nil, unsupported(reasonTensorCall, "%s on a view that autograd does not let be changed", target)
+	}
 	if errors.Is(err, graph.ErrUnknown) {
 		value, err = in.hostCall(&hostedCall{target: target, args: args, keywords: keywords})
 	}
@@ -352,6 +358,7 @@ func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) 
 	node := in.graph.Append(call.target, call.args, call.keywords, nil, nil)
 	node.Callee = int64(call.callee)
 	node.Origin = in.origin()
+	node.MayRaise = true // for all that is known: fake tensors have neither contents nor memory
 	result, err := in.readStructure(node, outcome.Structure)
 	if err != nil {
 		return nil, err
