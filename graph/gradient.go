@@ -80,6 +80,12 @@ func isPiece(v Value) bool {
 	}
 }
 
+// DetachedFromOwner tells tensors that share the memory of one that requires gradients, and do not require any themselves.
+func (g *Graph) DetachedFromOwner(v Value) bool {
+	holder := owner(v)
+	return holder != v && g.RequiresGrad(holder) && !g.RequiresGrad(v)
+}
+
 // leafRoot says whether v is, or is a view of, a leaf that requires gradients.
 func (g *Graph) leafRoot(v Value) bool {
 	m, ok := MetaOf(root(v))

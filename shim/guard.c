@@ -335,16 +335,11 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
         return PyFloat_CheckExact(value);
     case CHECK_HOLDS:
         return numbers_compare(check->comparison, check->left, check->right, run->captures, value);
-<<<<<<< HEAD
     case CHECK_PREDICATE:
         hold_all(run);
         return predicate_holds(check->operand, value);
-    case CHECK_VERSION:
-        return true; /* lookups below a dict remember its version by themselves */
-=======
     case CHECK_FOUND:
         return true; /* it was reached */
->>>>>>> 76f8bf7 (Guard that what was read is there, find attributes behind metaclasses anew, and keep the order of OrderedDicts that lose keys)
     }
     return false;
 }

@@ -38,12 +38,8 @@ typedef enum CheckKind {
     CHECK_RANGE,
     CHECK_FLOAT,
     CHECK_HOLDS,
-<<<<<<< HEAD
     CHECK_PREDICATE, /* what a Python callable says of the value */
-    CHECK_VERSION,
-=======
     CHECK_FOUND,
->>>>>>> 76f8bf7 (Guard that what was read is there, find attributes behind metaclasses anew, and keep the order of OrderedDicts that lose keys)
 } CheckKind;
 
 typedef enum Comparison { COMPARE_EQUAL, COMPARE_UNEQUAL, COMPARE_LESS, COMPARE_LESS_EQUAL } Comparison;

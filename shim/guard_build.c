@@ -24,12 +24,8 @@ static const NameRow check_rows[] = {
     {"members", CHECK_MEMBERS, 1},
     {"no_field", CHECK_NO_FIELD, 1}, {"no_attr", CHECK_NO_ATTRIBUTE, 1}, {"tensor", CHECK_TENSOR, 2},
     {"same", CHECK_SAME, 1},         {"distinct", CHECK_DISTINCT, 1},    {"range", CHECK_RANGE, 2},
-<<<<<<< HEAD
-    {"float", CHECK_FLOAT, 0},       {"holds", CHECK_HOLDS, 3},   {"version", CHECK_VERSION, 0},
-    {"predicate", CHECK_PREDICATE, 1},
-=======
     {"float", CHECK_FLOAT, 0},       {"holds", CHECK_HOLDS, 3},   {"found", CHECK_FOUND, 0},
->>>>>>> 76f8bf7 (Guard that what was read is there, find attributes behind metaclasses anew, and keep the order of OrderedDicts that lose keys)
+    {"predicate", CHECK_PREDICATE, 1},
     {NULL, 0, 0},
 };
 

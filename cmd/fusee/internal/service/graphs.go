@@ -39,6 +39,8 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 		compiled.Why = "an operation is not in the op table"
 	case needsAutograd(g):
 		s.trainGraph(compiled, request)
+	case returnsDetached(g):
+		compiled.Why = "it returns a view, detached from gradients, of an argument that they flow through"
 	default:
 		s.planGraph(compiled, request)
 	}
@@ -139,6 +141,12 @@ func needsAutograd(g *graph.Graph) bool {
 		}
 	}
 	return false
+}
+
+// returnsDetached tells graphs with an output that shares the memory of an argument but not its gradients: the views of a launch plan are those
+// of as_strided, which autograd follows.
+func returnsDetached(g *graph.Graph) bool {
+	return slices.ContainsFunc(g.Outputs, g.DetachedFromOwner)
 }
 
 // withoutModes drops changes of modes, which mean nothing where nothing is recorded.

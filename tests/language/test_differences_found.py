@@ -1,0 +1,139 @@
+"""Small programs that random ones were reduced to when they differed from plain Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from outcome import run
+
+import fusee
+
+
+def a_key_that_is_there(x: int, table: dict[int, int]) -> Any:
+    if x not in table:
+        raise ValueError(x)
+    return x
+
+
+class Answering(type):
+    def __getattr__(cls, name: str) -> str:
+        return name
+
+
+class Counting(metaclass=Answering):
+    total = 0
+
+    @classmethod
+    def counted(cls) -> int:
+        cls.total += 1
+        return cls.total
+
+
+def a_subclass_gets_an_attribute_of_its_own() -> int:
+    class Sub(Counting):
+        pass
+
+    return Sub.counted() + Sub.counted()
+
+
+class Inheriting(Counting):
+    pass
+
+
+def counted_in_the_subclass() -> int:
+    return Inheriting.counted()
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    n: int
+    m: int = 2
+
+
+def the_hash_that_a_method_returns(n: int) -> int:
+    return hash(Fixed(n))
+
+
+def a_key_leaves_an_ordered_dict(table: OrderedDict[str, int]) -> None:
+    table["b"] = 2
+    table["c"] = 3
+    del table["b"]
+
+
+def assigned_to_all_of_itself(x: torch.Tensor) -> torch.Tensor:
+    x[...] = x.squeeze()
+    return x
+
+
+def a_type_that_cannot_hold_the_result(x: torch.Tensor) -> None:
+    x.mul_(2)
+
+
+def unused_beyond_its_memory(x: torch.Tensor) -> int:
+    return x.as_strided((2,), (1,)).stride(0)
+
+
+def detached(x: torch.Tensor) -> Any:
+    return x.detach(), x.data[0]
+
+
+def caught_in_place_on_a_view_of_a_leaf(x: torch.Tensor) -> Any:
+    try:
+        x[1] *= 3
+    except RuntimeError as error:
+        return str(error)
+
+
+def in_place_on_one_of_several_views(x: torch.Tensor) -> None:
+    for row in x:
+        row.add_(1)
+
+
+def leaf() -> torch.Tensor:
+    return torch.ones(2, 3).requires_grad_()
+
+
+CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
+    (a_key_that_is_there, [(0, {}), (0, {0: 1}), (0, {}), (1, {0: 1}), (1, {1: 1})]),
+    (a_subclass_gets_an_attribute_of_its_own, [()]),
+    (the_hash_that_a_method_returns, [(0,), (1,), (-1,)]),
+    (a_key_leaves_an_ordered_dict, [(OrderedDict(a=1),)]),
+    (assigned_to_all_of_itself, [(torch.arange(3.0).view(1, 3),)]),
+    (a_type_that_cannot_hold_the_result, [(torch.tensor([True, False]),), (torch.arange(2),)]),
+    (unused_beyond_its_memory, [(torch.tensor(1),), (torch.arange(2),)]),
+    (detached, [(leaf(),)]),
+    (caught_in_place_on_a_view_of_a_leaf, [(leaf(),), (torch.ones(2, 3),)]),
+    (in_place_on_one_of_several_views, [(leaf(),), (torch.ones(2, 3),)]),
+]
+
+
+@pytest.mark.parametrize(("function", "calls"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
+def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for arguments in calls:
+        assert run(compiled, arguments, {}, __file__) == run(function, arguments, {}, __file__)
+
+
+def test_an_attribute_set_on_a_subclass_behind_a_metaclass_is_read_from_it() -> None:
+    compiled = fusee.compile(counted_in_the_subclass)
+    assert [compiled() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_a_dataclass_made_in_a_function_breaks_once() -> None:
+    def made(n: int) -> Any:
+        @dataclasses.dataclass
+        class Made:
+            n: int
+
+        return Made(n).n
+
+    fusee.reset()
+    before = fusee.stats()["breaks"]
+    assert fusee.compile(made)(3) == 3
+    assert fusee.stats()["breaks"] - before <= 2
