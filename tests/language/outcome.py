@@ -69,7 +69,11 @@ class Describer:
         for kind, write in self.table():
             if isinstance(value, kind):
                 return write(value)
-        return (("repr", ADDRESS.sub("0x", repr(value))),) if type(value).__repr__ is not object.__repr__ else self.fields(value)
+        return (
+            (("repr", ADDRESS.sub("0x", repr(value))),)
+            if type(value).__repr__ is not object.__repr__
+            else self.fields(value)
+        )
 
     def table(self) -> list[tuple[Any, Callable[[Any], tuple[Any, ...]]]]:
         return [

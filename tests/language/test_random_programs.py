@@ -9,7 +9,7 @@ import os
 
 import pytest
 from grammars import GRAMMARS
-from random_programs import failure, fails, text_of
+from random_programs import fails, failure, text_of
 from shrink import shrink
 
 COUNT = int(os.environ.get("FUSEE_TEST_PROGRAMS", "24"))

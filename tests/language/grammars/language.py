@@ -653,7 +653,14 @@ EXTRA = {
     "C": [],
     "L": ["if $c: break", "if $c: continue", "pass"],
     "F": ["return $x", "y = p", "y = q", "LOG.append((p, q))"],
-    "G": ["yield p", "x = yield $i", "yield from $l", "yield (p, q)", "return $i", "try: yield q\nfinally: LOG.append('done')"],
+    "G": [
+        "yield p",
+        "x = yield $i",
+        "yield from $l",
+        "yield (p, q)",
+        "return $i",
+        "try: yield q\nfinally: LOG.append('done')",
+    ],
     "E": [
         "LOG.append(type(error).__name__)",
         "raise",

@@ -354,7 +354,16 @@ GRAMMAR = Grammar(
     result="x, y, z, n, list(net.parameters()), list(net.buffers()), [p.grad for p in net.parameters()], net.blocks[0].calls",
     expressions={
         "T": TENSORS,
-        "M": ["net", "net.blocks[0]", "net.blocks[1]", "net.tied", "net.tail", "net.tail[$k]", "counted", "opaque(net.tied)"],
+        "M": [
+            "net",
+            "net.blocks[0]",
+            "net.blocks[1]",
+            "net.tied",
+            "net.tail",
+            "net.tail[$k]",
+            "counted",
+            "opaque(net.tied)",
+        ],
         "i": NUMBERS,
         "r": OTHERS,
         "c": ["$i > $i", "$T.sum() > $i", "net.training", "$T.requires_grad", "net.blocks[$k].cache", "CONFIG['log']"],

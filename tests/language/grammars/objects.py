@@ -724,7 +724,13 @@ EXTRA = {
     "C": [],
     "L": ["if $c: break", "if $c: continue", "pass"],
     "F": ["return $x", "LOG.append(vars(self))", "return type(self).__name__", "return self"],
-    "E": ["LOG.append(error.args)", "raise", "raise RuntimeError($i) from error", "LOG.append(str(error))", "$t = error"],
+    "E": [
+        "LOG.append(error.args)",
+        "raise",
+        "raise RuntimeError($i) from error",
+        "LOG.append(str(error))",
+        "$t = error",
+    ],
 }
 
 GRAMMAR = Grammar(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generate import Grammar, rows
 
-HEADER = '''
+HEADER = """
 import contextlib
 import copy
 import math
@@ -82,7 +82,7 @@ def make(n):
         return v + n
 
     return step
-'''
+"""
 
 TENSORS = rows("""
 $u
