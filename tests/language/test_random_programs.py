@@ -1,6 +1,6 @@
 """Random programs do the same compiled as plain; ``random_programs.py`` runs as many as you like.
 
-``FUSEE_TEST_PROGRAMS`` sets how many are made (24 without it), ``FUSEE_TEST_SEED`` which ones.
+``FUSEE_TEST_PROGRAMS`` sets how many are made (20 without it), ``FUSEE_TEST_SEED`` which ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from grammars import GRAMMARS
 from random_programs import fails, failure, text_of
 from shrink import shrink
 
-COUNT = int(os.environ.get("FUSEE_TEST_PROGRAMS", "24"))
+COUNT = int(os.environ.get("FUSEE_TEST_PROGRAMS", "20"))
 SEED = int(os.environ.get("FUSEE_TEST_SEED", "0"))
 
 
