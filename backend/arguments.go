@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -32,7 +33,32 @@ func (p *plan) call(op *operation) error {
 		results.Items = append(results.Items, int64(slot))
 	}
 	p.add(fmt.Sprintf("%s → slots %v", node, results.Items), c.slots, "aten", name, overload, arguments, results)
+	for _, output := range op.outputs {
+		if err := p.layOut(op, output); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// layOut has the shim compare the strides of a new result with those that its row of the table claims, which were tested against eager on the CPU
+// only.
+func (p *plan) layOut(op *operation, output *tensor) error {
+	slot, made := p.slotOf[output]
+	if output == nil || !made || output.meta.Dim() < 2 || output.meta.Device.Type == "cpu" || len(op.node.Mutates) > 0 || op.isView() {
+		return nil
+	}
+	strides, err := p.sizes(output.meta.Strides)
+	if err != nil {
+		return err
+	}
+	p.add(fmt.Sprintf("slot %d lies as %v", slot, output.meta.Strides), []int{slot}, "layout", int64(slot), strides)
+	return nil
+}
+
+// isView says whether the operator gives another view of its argument, whose layout the table computes as torch does.
+func (op *operation) isView() bool {
+	return slices.ContainsFunc(op.node.Outputs, func(o graph.OutputInfo) bool { return o.Relation.Kind != graph.RelationNew })
 }
 
 // splitTarget takes "aten.add.Tensor" apart into "add" and "Tensor"; names of other libraries keep their namespace, as in "torchvision::nms".

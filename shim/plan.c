@@ -141,6 +141,13 @@ static int run_view(const TensorStep *step, Slot *slots) {
     return slot_view(&slots[step->slot], &slots[step->base], step->dimensions, sizes, strides, offset, step->escapes);
 }
 
+static int run_layout(const TensorStep *step, Slot *slots) {
+    int64_t strides[MOST_DIMENSIONS];
+    if (integer_list_values(step->strides, step->stride_count, slots, strides))
+        return -1;
+    return slot_lay_out(&slots[step->slot], step->stride_count, strides);
+}
+
 static int run_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
     switch (step->kind) {
     case STEP_ALLOCATE:
@@ -151,6 +158,8 @@ static int run_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
         return run_kernel(plan, &step->kernel, slots);
     case STEP_ATEN:
         return aten_call_run(step->aten, slots);
+    case STEP_LAYOUT:
+        return run_layout(&step->tensor, slots);
     case STEP_FREE:
         if (step->tensor.slot >= 0)
             slot_clear(&slots[step->tensor.slot]);

@@ -9,7 +9,7 @@ typedef struct StepRow {
 
 static const StepRow step_rows[] = {
     {"alloc", STEP_ALLOCATE, 7}, {"view", STEP_VIEW, 6}, {"kernel", STEP_KERNEL, 5},
-    {"aten", STEP_ATEN, 5},      {"free", STEP_FREE, 2},
+    {"aten", STEP_ATEN, 5},      {"layout", STEP_LAYOUT, 3}, {"free", STEP_FREE, 2},
 };
 
 static const StepRow *find_step(PyObject *source) {
@@ -112,6 +112,16 @@ static int parse_free(PyObject *source, const LaunchPlan *plan, SlotUse *uses, T
     return 0;
 }
 
+static int parse_layout(PyObject *source, SlotUse *uses, TensorStep *step) {
+    if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) || use_slot(uses, step->slot, SLOT_TENSOR) ||
+        integer_list_parse(PyTuple_GET_ITEM(source, 2), uses, &step->strides, &step->stride_count))
+        return -1;
+    if (step->stride_count <= MOST_DIMENSIONS)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions", MOST_DIMENSIONS);
+    return -1;
+}
+
 static int parse_step(LaunchPlan *plan, PyObject *source, SlotUse *uses, Step *step) {
     const StepRow *row = find_step(source);
     if (!row)
@@ -127,6 +137,8 @@ static int parse_step(LaunchPlan *plan, PyObject *source, SlotUse *uses, Step *s
     case STEP_ATEN:
         step->aten = aten_call_new(source, uses);
         return step->aten ? 0 : -1;
+    case STEP_LAYOUT:
+        return parse_layout(source, uses, &step->tensor);
     case STEP_FREE:
         return parse_free(source, plan, uses, &step->tensor);
     }
@@ -371,6 +383,7 @@ static void free_step(Step *step) {
     switch (step->kind) {
     case STEP_ALLOCATE:
     case STEP_VIEW:
+    case STEP_LAYOUT:
         integer_list_free(step->tensor.sizes, step->tensor.dimensions);
         integer_list_free(step->tensor.strides, step->tensor.stride_count);
         integer_clear(&step->tensor.offset);
@@ -428,7 +441,7 @@ static void plan_dealloc(PyObject *self) {
 }
 
 static PyObject *describe_step(const Step *step) {
-    static const char *const names[] = {"alloc", "view", "kernel", "aten", "free"};
+    static const char *const names[] = {"alloc", "view", "kernel", "aten", "layout", "free"};
     if (step->kind == STEP_ATEN)
         return aten_call_describe(step->aten);
     if (step->kind == STEP_KERNEL)

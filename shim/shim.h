@@ -308,6 +308,8 @@ PyObject *slot_object(Slot *slot); /* borrowed Python tensor, made if there was 
 int slot_data(Slot *slot, void **pointer);
 int slot_size(Slot *slot, int64_t dimension, int64_t *size);
 int slot_stride(Slot *slot, int64_t dimension, int64_t *stride);
+/* Copies the tensor to one with these strides, unless it has them. */
+int slot_lay_out(Slot *slot, Py_ssize_t dimensions, const int64_t *strides);
 int slot_element_count(Slot *slot, int64_t *count);
 int slot_device_index(Slot *slot, int32_t *index);
 void slot_clear(Slot *slot);

@@ -122,6 +122,38 @@ int slot_view(Slot *slot, Slot *base, Py_ssize_t dimensions, const int64_t *size
     return object ? adopt_new(slot, view_object(object, dimensions, sizes, strides, offset)) : -1;
 }
 
+/* 1: the tensor has these strides, where a dimension has more than one element; 0: others; -1: an exception. */
+static int slot_lies_so(Slot *slot, Py_ssize_t dimensions, const int64_t *strides) {
+    int64_t size, stride, count;
+    bool same = true;
+    if (slot_element_count(slot, &count))
+        return -1;
+    for (Py_ssize_t i = 0; i < dimensions && count > 1; i++) {
+        if (slot_size(slot, i, &size) || slot_stride(slot, i, &stride))
+            return -1;
+        same = same && (size == 1 || stride == strides[i]);
+    }
+    return same;
+}
+
+int slot_lay_out(Slot *slot, Py_ssize_t dimensions, const int64_t *strides) {
+    int same = slot_lies_so(slot, dimensions, strides);
+    if (same)
+        return same < 0 ? -1 : 0;
+    PyObject *found = slot_object(slot);
+    PyObject *sizes = found ? PyObject_GetAttrString(found, "shape") : NULL;
+    PyObject *fresh = sizes ? PyObject_CallMethod(found, "new_empty_strided", "ON", sizes, size_tuple(strides, dimensions))
+                            : NULL;
+    PyObject *filled = fresh ? PyObject_CallMethod(fresh, "copy_", "O", found) : NULL;
+    Py_XDECREF(sizes);
+    Py_XDECREF(fresh);
+    if (!filled)
+        return -1;
+    slot_clear(slot);
+    slot_adopt_object(slot, filled, true);
+    return 0;
+}
+
 PyObject *slot_object(Slot *slot) {
     if (slot->object)
         return slot->object;

@@ -27,11 +27,12 @@ extern double cbrt(double);
 static double twice(double x) { return 2 * x; }
 static double thrice(double x) { return 3 * x; }
 static double (*const functions[2])(double) = {twice, thrice};
-void mixed(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t mixed(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     double *out = p[0];
     for (int64_t i = begin; i < end; i++) out[i] = table[i & 3] + functions[i & 1](cbrt((double)i)) + sin((double)i);
+    return 0;
 }
-void state(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t state(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     int64_t *out = p[0];
     counter++;
     zeroed[1] += 2;
@@ -40,6 +41,7 @@ void state(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     char copy[64];
     memset(copy, (int)s[0], sizeof copy);
     out[2] = copy[63];
+    return 0;
 }
 """
 
@@ -80,10 +82,11 @@ def test_vector_mathematics(compile_object: Callable[..., bytes]) -> None:
     #include <immintrin.h>
     #include <stdint.h>
     __m256 _ZGVdN8v_expf(__m256);
-    void k(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+    int64_t k(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
         float *out = p[0];
         for (int64_t i = begin; i + 8 <= end; i += 8)
             _mm256_storeu_ps(out + i, _ZGVdN8v_expf(_mm256_set1_ps((float)i)));
+        return 0;
     }
     """
     if "avx2" not in Path("/proc/cpuinfo").read_text():
@@ -93,7 +96,7 @@ def test_vector_mathematics(compile_object: Callable[..., bytes]) -> None:
 
 
 def test_missing_symbols(compile_object: Callable[..., bytes]) -> None:
-    missing = "void absent(void); void k(void *const *p, const long *s, long b, long e) { absent(); }"
+    missing = "void absent(void); long k(void *const *p, const long *s, long b, long e) { absent(); return 0; }"
     with pytest.raises(ValueError, match="undefined symbol absent"):
         run(compile_object(missing), "k", LONG, 1)
     with pytest.raises(ValueError, match="does not define the function other"):
@@ -103,10 +106,10 @@ def test_missing_symbols(compile_object: Callable[..., bytes]) -> None:
 
 
 def test_unsupported_objects(compile_object: Callable[..., bytes]) -> None:
-    thread = "_Thread_local int x; void k(void *const *p, const long *s, long b, long e) { x++; }"
+    thread = "_Thread_local int x; long k(void *const *p, const long *s, long b, long e) { x++; return 0; }"
     with pytest.raises(ValueError, match="thread-local"):
         run(compile_object(thread), "k", LONG, 1)
-    common = "int x; void k(void *const *p, const long *s, long b, long e) { x++; }"
+    common = "int x; long k(void *const *p, const long *s, long b, long e) { x++; return 0; }"
     with pytest.raises(ValueError, match="common"):
         run(compile_object(common, "-fcommon"), "k", LONG, 1)
 

@@ -21,24 +21,28 @@ CPU = (0, -1)
 
 SOURCE = """
 #include <stdint.h>
-void add_relu(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t add_relu(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     const float *x = p[0], *y = p[1];
     float *out = p[2];
     for (int64_t i = begin; i < end; i++) { float z = x[i] + y[i]; out[i] = (z > 0 ? z : 0) * 2; }
+    return 0;
 }
-void scale(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t scale(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     const float *x = p[0];
     float *out = p[1];
     double factor = *(const double *)&s[0];
     for (int64_t i = begin; i < end; i++) out[i] = (float)(x[i] * factor + (double)s[1]);
+    return 0;
 }
-void mark(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t mark(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     int64_t *out = p[0];
     for (int64_t i = begin; i < end; i++) out[i] += 1;
+    return 0;
 }
-void many(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t many(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     int64_t *out = p[39];
     for (int i = 0; i < 39; i++) out[i] = *(const int64_t *)p[i] + s[i];
+    return 0;
 }
 """
 
@@ -605,3 +609,21 @@ def test_warnings_are_left_alone(mode: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one("relu", "", [("t", 0)])(X)
+
+
+@pytest.mark.parametrize("claimed", [[3, 1], [1, 2], [6, 2]])
+def test_layout_is_made_what_the_plan_claims(mode: str, claimed: list[int]) -> None:
+    steps: list[Any] = [("aten", "t", "", [("t", 0)], [1]), ("layout", 1, claimed)]
+    x = torch.arange(6.0).view(3, 2)
+    (result,) = plan(1, 2, [1], steps)(x)
+    assert torch.equal(result, x.t()) and list(result.stride()) == claimed
+    assert (result.data_ptr() == x.data_ptr()) == (claimed == [1, 2])
+
+
+def test_layout_of_one_element_a_dimension(mode: str) -> None:
+    steps: list[Any] = [("aten", "relu", "", [("t", 0)], [1]), ("layout", 1, [7, 1])]
+    for x in (torch.ones(1, 4), torch.ones(0, 4)):
+        (result,) = plan(1, 2, [1], steps)(x)
+        assert result.stride() == torch.relu(x).stride()
+    with pytest.raises(ValueError, match="slot 1"):
+        plan(1, 2, [0], [("layout", 1, [1])])

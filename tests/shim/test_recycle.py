@@ -17,9 +17,10 @@ from fusee import _shim
 FLOAT = 6
 SOURCE = """
 #include <stdint.h>
-void fill(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
+int64_t fill(void *const *p, const int64_t *s, int64_t begin, int64_t end) {
     float *out = p[0];
     for (int64_t i = begin; i < end; i++) out[i] = (float)(s[0] + i);
+    return 0;
 }
 """
 
