@@ -520,8 +520,8 @@ func (e *emitter) matmulGradient(gradient, left, right graph.Value, ofLeft bool)
 
 // batchStatistics is the operator behind batch_norm on the CPU. On a GPU eager has cuDNN do it, which is faster than that one.
 func batchStatistics(e *emitter, args []graph.Value) graph.Value {
-	if device := metaOf(args[0]).Device; device.Type != "cpu" {
-		return e.fail(refuse("batch normalisation on %s, which PyTorch leaves to cuDNN", device.Type))
+	if metaOf(args[0]).Device.Type == "cuda" {
+		return e.fail(refuse("batch normalisation on a GPU, which PyTorch leaves to cuDNN"))
 	}
 	return e.call("native_batch_norm", args...)
 }

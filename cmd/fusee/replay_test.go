@@ -20,7 +20,7 @@ func TestReplayShowsEverything(t *testing.T) {
 		t.Fatalf("status %d, %s", status, problems)
 	}
 	for _, want := range []string{
-		"under Python 3.11", "graph graph(", "torch.softmax", "define void @k_", "Guards", "Rewritten bytecode of reduction", "RETURN_VALUE",
+		"under Python 3.11", "graph graph(", "torch.softmax", "define i64 @k_", "Guards", "Rewritten bytecode of reduction", "RETURN_VALUE",
 		"largest difference", "dentical to the recorded compilation.\n",
 	} {
 		if !strings.Contains(output, want) {
