@@ -6,6 +6,7 @@ package guards
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -47,6 +48,7 @@ type Source struct {
 // Program is the tree under construction.
 type Program struct {
 	roots       []*Source
+	index       map[place]*Source // every source, so that a container of many items is not searched for each of them
 	captures    []*Source
 	relations   []relation
 	comparisons []*comparison
@@ -59,8 +61,15 @@ type relation struct {
 	reason        Position
 }
 
+// place is where a source hangs in the tree: no two sources have the same.
+type place struct {
+	parent   *Source
+	kind     string
+	argument any
+}
+
 // NewProgram returns an empty guard program.
-func NewProgram() *Program { return &Program{} }
+func NewProgram() *Program { return &Program{index: map[place]*Source{}} }
 
 // Root returns the source without a parent for an accessor; the same source for the same accessor.
 func (p *Program) Root(accessor Accessor) *Source {
@@ -73,13 +82,13 @@ func (s *Source) Child(kind string, argument bytecode.Object) *Source {
 }
 
 func findOrAdd(list *[]*Source, parent *Source, accessor Accessor, program *Program) *Source {
-	for _, known := range *list {
-		if known.Accessor.Kind == accessor.Kind && sameConstant(known.Accessor.Argument, accessor.Argument) {
-			return known
-		}
+	at := place{parent, accessor.Kind, identity(accessor.Argument)}
+	if known := program.index[at]; known != nil {
+		return known
 	}
 	source := &Source{Parent: parent, Accessor: accessor, Capture: -1, program: program}
 	*list = append(*list, source)
+	program.index[at] = source
 	return source
 }
 
@@ -113,15 +122,27 @@ func (s *Source) IsArgument() bool {
 	return s.Accessor.Kind == "arg"
 }
 
-// sameConstant compares accessor arguments and check operands. Floats and complex numbers compare by printed form, which tells -0.0 from 0.0.
-func sameConstant(a, b bytecode.Object) bool {
-	return fmt.Sprintf("%T%#v", a, a) == fmt.Sprintf("%T%#v", b, b)
+// printed is the text of a constant that Go does not compare as Python's type and bits would have it: a container, or a float, of which -0.0
+// is not 0.0.
+type printed string
+
+// identity is equal for accessor arguments and check operands that are the same constant.
+func identity(constant bytecode.Object) any {
+	switch constant.(type) {
+	case int64, string, bool:
+		return constant
+	}
+	return printed(fmt.Sprintf("%T%#v", constant, constant))
 }
+
+func sameConstant(a, b bytecode.Object) bool { return identity(a) == identity(b) }
+
+func sameConstants(a, b []bytecode.Object) bool { return slices.EqualFunc(a, b, sameConstant) }
 
 // Require adds a check, once.
 func (s *Source) Require(reason Position, kind string, arguments ...bytecode.Object) {
 	for _, known := range s.Checks {
-		if known.Kind == kind && sameConstant(bytecode.Tuple(known.Arguments), bytecode.Tuple(arguments)) {
+		if known.Kind == kind && sameConstants(known.Arguments, arguments) {
 			return
 		}
 	}

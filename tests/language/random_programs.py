@@ -153,6 +153,7 @@ def main() -> int:
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.keep.mkdir(parents=True, exist_ok=True)
     if options.child:
         work(options)
         return 0

@@ -55,8 +55,15 @@ _LOOKED_INTO_FUNCTIONS = {
     ),
 }
 
-# Functions of other modules that are not looked into, since all they do is write Python code and run it.
-_WRITERS = frozenset({"dataclasses._process_class"})
+# Functions of other modules that are not looked into, and why.
+_WRITES_CODE = "it makes Python code and runs it"
+_SEEDS = "it seeds the generators of all kinds of device"  # or notes down, with a traceback, that it will
+_NOT_FOLLOWED = {
+    "dataclasses._process_class": _WRITES_CODE,
+    "torch.nn.modules.module.Module.requires_grad_": "it changes what autograd records of every parameter",
+    "torch.random.manual_seed": _SEEDS,
+    "torch.random.seed": _SEEDS,
+}
 
 # Functions that answer the same as long as the process lives: what the machine and the installed torch can do.
 _CONSTANT_MODULES = frozenset(
@@ -120,8 +127,9 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
     left_alone = "torch._ops" if _calls_higher_order(module, function) else _left_alone(module)
     if left_alone and not _is_exempt(module, function.__qualname__):
         return "opaque", f"{module}.{function.__qualname__}", f"functions of {left_alone} are not looked into"
-    if f"{module}.{function.__qualname__}" in _WRITERS:
-        return "opaque", f"{module}.{function.__qualname__}", "it makes Python code and runs it"
+    name = f"{module}.{function.__qualname__}"
+    if name in _NOT_FOLLOWED:
+        return "opaque", name, _NOT_FOLLOWED[name]
     return "inline", function.__name__, ""
 
 
