@@ -34,6 +34,8 @@ typedef struct Call {
     PyObject **values;
     Py_ssize_t room; /* for captures */
     GlobalState state;
+    PyObject *(*run)(void *); /* with `frame`: what the original is where its frame exists already */
+    void *frame;
 } Call;
 
 static PyObject *run_original(const CompiledFunction *compiled, PyObject *const *args, size_t count_flags,
@@ -42,6 +44,8 @@ static PyObject *run_original(const CompiledFunction *compiled, PyObject *const 
 }
 
 static PyObject *original(const Call *call) {
+    if (call->frame)
+        return call->run(call->frame);
     return run_original(call->compiled, call->args, call->count_flags, call->keyword_names);
 }
 
@@ -260,8 +264,10 @@ static PyObject *ask_host(Call *call) {
                               keyword_dict(call), NULL};
     arguments[4] = arguments[3] ? failures_tuple(call) : NULL;
     PyObject *result = NULL;
+    this_thread.asking++;
     if (arguments[1] && arguments[2] && arguments[4])
         result = PyObject_Vectorcall(call->compiled->miss, arguments, 5, NULL);
+    this_thread.asking--;
     for (int i = 1; i < 5; i++)
         Py_XDECREF(arguments[i]);
     return result;
@@ -385,7 +391,7 @@ static int enter_call(ThreadState *thread) {
 
 static bool runs_plain(const CompiledFunction *compiled, const ThreadState *thread) {
     return compiled->record->state > RECORD_FULL || thread->disabled || !torch.ready ||
-           compiled->function->func_code != compiled->code;
+           compiled->function->func_code != compiled->code || left_to_tracer();
 }
 
 /* Every graph break of a loop continues in a call within the call before: from some depth on the rest of the loop runs
@@ -421,6 +427,30 @@ static PyObject *compiled_vectorcall(PyObject *self, PyObject *const *args, size
     PyObject *result = size <= STACK_VALUES ? call_with_values(&call) : call_from_heap(&call, size);
     thread->nesting--;
     Py_DECREF(compiled);
+    return result;
+}
+
+PyObject *call_in_place(PyObject *self, PyObject *const *bound, PyObject *(*run)(void *), void *frame) {
+    CompiledFunction *compiled = (CompiledFunction *)self;
+    ThreadState *thread = &this_thread;
+    Py_ssize_t count = compiled->parameters.count, captures = compiled->record->most_captures;
+    if (enter_call(thread))
+        return NULL;
+    int nesting = thread->nesting;
+    thread->nesting = nesting < MAX_NESTING ? nesting + 1 : 0;
+    PyObject *result = NULL, **values = PyMem_Malloc((size_t)(count + captures + 1) * sizeof *values);
+    Call call = {.compiled = compiled, .args = bound, .count_flags = (size_t)count, .values = values,
+                 .room = captures, .run = run, .frame = frame};
+    if (!values)
+        PyErr_NoMemory();
+    else if (runs_plain(compiled, thread) || nesting >= MAX_NESTING)
+        result = run(frame);
+    else {
+        memcpy(values, bound, (size_t)count * sizeof *values);
+        result = dispatch(&call);
+    }
+    PyMem_Free(values);
+    thread->nesting = nesting;
     return result;
 }
 

@@ -135,6 +135,12 @@ PyObject *free_variable(const PyFunctionObject *function, Py_ssize_t index) {
     return cell && PyCell_Check(cell) ? PyCell_GET(cell) : NULL;
 }
 
+/* What sys.exc_info() would show in the function: nothing of it is handled by the function itself yet. */
+static Found handled_exception(void) {
+    PyObject *exception = PyErr_GetHandledException();
+    return exception ? (Found){exception, true} : borrowed(Py_None);
+}
+
 static Found fetch(GuardRun *run, GuardNode *node) {
     PyObject *parent = node->parent >= 0 ? run->values[node->parent] : NULL;
     if (must_not_look_up(run, node, parent))
@@ -144,6 +150,8 @@ static Found fetch(GuardRun *run, GuardNode *node) {
         return borrowed(node->index < run->bound_count ? run->bound[node->index] : NULL);
     case ACCESS_FUNCTION:
         return borrowed((PyObject *)run->function);
+    case ACCESS_HANDLED:
+        return handled_exception();
     case ACCESS_GLOBAL:
         return access_global(node, run->function);
     case ACCESS_CELL:

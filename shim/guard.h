@@ -7,6 +7,7 @@
 typedef enum Accessor {
     ACCESS_ARGUMENT,
     ACCESS_FUNCTION,
+    ACCESS_HANDLED,
     ACCESS_GLOBAL,
     ACCESS_CELL,
     ACCESS_OBJECT,

@@ -11,6 +11,7 @@ typedef struct NameRow {
 
 static const NameRow accessor_rows[] = {
     {"arg", ACCESS_ARGUMENT, 1},   {"function", ACCESS_FUNCTION, 0}, {"global", ACCESS_GLOBAL, 1},
+    {"handled", ACCESS_HANDLED, 0},
     {"cell", ACCESS_CELL, 1},      {"object", ACCESS_OBJECT, 1},     {"attr", ACCESS_ATTRIBUTE, 1},
     {"field", ACCESS_FIELD, 1},    {"dict", ACCESS_DICT, 0},         {"key", ACCESS_KEY, 1},
     {"item", ACCESS_ITEM, 1},      {"items_at", ACCESS_ITEM_AT, 1},  {"type", ACCESS_TYPE, 0},
@@ -221,6 +222,7 @@ static bool needs_parent(Accessor accessor) {
     switch (accessor) {
     case ACCESS_ARGUMENT:
     case ACCESS_FUNCTION:
+    case ACCESS_HANDLED:
     case ACCESS_GLOBAL:
     case ACCESS_CELL:
     case ACCESS_OBJECT:

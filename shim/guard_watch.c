@@ -418,6 +418,7 @@ static bool watch_identity(const Subject *subject, const Subject *parent) {
         watch.other = subject->value;
         return parent->type && add_watch(subject->list, watch);
     case ACCESS_FUNCTION:
+    case ACCESS_HANDLED:
     case ACCESS_ATTRIBUTE:
     case ACCESS_TYPE:
     case ACCESS_VIEWED:

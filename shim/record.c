@@ -15,7 +15,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         return PyErr_Format(PyExc_ValueError, "the code of an entry must take positional parameters only");
     if (body->co_argcount < guard_program_captures((GuardProgram *)guards))
         return PyErr_Format(PyExc_ValueError, "the code of an entry takes fewer parameters than its guards capture");
-    Entry *entry = (Entry *)type->tp_alloc(type, 0);
+    Entry *entry = leave_code_alone(code) ? NULL : (Entry *)type->tp_alloc(type, 0);
     if (!entry)
         return NULL;
     entry->guards = (GuardProgram *)Py_NewRef(guards);

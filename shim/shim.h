@@ -149,6 +149,7 @@ typedef struct ThreadState {
     const char *stack_limit; /* NULL until looked up */
     int nesting;             /* of compiled calls within compiled calls */
     int disabled; /* compiled functions run their original */
+    int asking;   /* the host is at work: nothing that it calls is captured by evaluator.c */
 } ThreadState;
 
 extern _Thread_local ThreadState this_thread;
@@ -272,6 +273,15 @@ int bind_arguments(PyFunctionObject *function, const Parameters *parameters, PyO
 
 extern PyTypeObject CompiledFunctionType;
 PyObject *original_function(PyObject *function); /* borrowed; unwraps a CompiledFunction; NULL and an exception if none */
+
+/* Runs the entry that fits these values of the parameters, or `run(frame)` where there is none. */
+PyObject *call_in_place(PyObject *compiled, PyObject *const *bound, PyObject *(*run)(void *), void *frame);
+
+/* ---- evaluator.c: capture of every function that is called ---- */
+
+int leave_code_alone(PyObject *code); /* marks code that the compiler wrote; -1 and an exception if memory is out */
+bool left_to_tracer(void); /* a trace function is to see what runs, under capture of everything */
+PyObject *capture_all(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* ---- object_loader.c: relocatable x86-64 objects ---- */
 

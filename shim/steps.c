@@ -48,7 +48,7 @@ static PyObject *make_step(PyObject *Py_UNUSED(self), PyObject *const *args, Py_
     if (copies)
         return PyErr_Format(PyExc_ValueError, "%R copies free variables from a closure, which a step does not have",
                             args[0]);
-    return PyFunction_New(args[0], args[1]);
+    return leave_code_alone(args[0]) ? NULL : PyFunction_New(args[0], args[1]);
 }
 
 /* set_enabled(enabled) -> previous setting of this thread */
@@ -85,6 +85,8 @@ PyMethodDef step_methods[] = {
     {"is_state", is_state, METH_O, "is_state(value): whether value was made by pack()."},
     {"make_step", (PyCFunction)(void (*)(void))make_step, METH_FASTCALL,
      "make_step(code, globals): a function without a closure, even if the code has free variables."},
+    {"capture_all", (PyCFunction)(void (*)(void))capture_all, METH_FASTCALL,
+     "capture_all(choose, miss): run every function as compiled for whose code choose(function) gives a CodeRecord."},
     {"set_enabled", set_enabled, METH_O,
      "set_enabled(enabled): whether compiled functions of this thread look for entries; returns the former setting."},
     {"is_enabled", is_enabled, METH_NOARGS, "is_enabled(): the setting of this thread."},

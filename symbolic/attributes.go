@@ -384,7 +384,7 @@ func (in *Interpreter) bindDescriptor(found, owner Value, class *Class) (Value, 
 func (in *Interpreter) bindBuiltin(v *Builtin, owner Value) (Value, error) {
 	switch v.flavor {
 	case "method", "wrapper":
-		return &Builtin{name: v.name, self: owner}, nil
+		return &Builtin{name: v.name, self: owner, descriptor: v.object}, nil
 	case "getset", "member":
 		return in.readGetset(v.name, owner)
 	case "classmethod":

@@ -339,7 +339,8 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 	case "builtins.min", "builtins.max":
 		return in.extremeCall(name == "builtins.max", arguments)
 	case "sys.exc_info":
-		return in.exceptionInfo(), true, nil
+		value, err := in.exceptionInfo()
+		return value, true, err
 	case "sys.exception":
 		return orNone(in.handled()), true, nil
 	case "_abc._abc_init":

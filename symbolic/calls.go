@@ -606,8 +606,15 @@ func (in *Interpreter) callNew(c *Class, arguments Arguments) (Value, error) {
 	return nil, unsupported(reasonOpaqueCall, "constructing %s", c.name)
 }
 
-// builtinNew makes an empty instance of a Python class; classes laid out like builtin values are made by Python.
+// builtinNew makes an empty instance of a Python class; classes laid out like builtin values are made by Python, as are objects that do
+// something when they die.
 func (in *Interpreter) builtinNew(hook *Builtin, c *Class, arguments Arguments) (Value, error) {
+	if finalizer, _, err := in.classLookup(c, "__del__"); err != nil || finalizer != nil {
+		if err == nil {
+			err = unsupported(reasonOpaqueCall, "constructing %s, which has a finalizer", c.name)
+		}
+		return nil, err
+	}
 	switch {
 	case strings.HasSuffix(hook.name, "object.__new__") || hook.name == "builtins.object.__new__":
 		if len(arguments.Positional)+len(arguments.Keywords) > 0 {

@@ -4,6 +4,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
+	"fusee/guards"
 	"fusee/trace"
 )
 
@@ -72,6 +73,15 @@ func (in *Interpreter) handled() Value {
 			return f.handling[n-1]
 		}
 	}
+	return nil
+}
+
+// nothingHandled guards that no caller of the captured function handles an exception, which bare raise and sys.exc_info() would find.
+func (in *Interpreter) nothingHandled() error {
+	if in.request.Handling {
+		return unsupported(reasonException, "that a caller handles")
+	}
+	in.program.Root(guards.Accessor{Kind: "handled"}).Require(in.reason(), "is", bytecode.None)
 	return nil
 }
 
@@ -185,6 +195,9 @@ func (in *Interpreter) raiseVarargs(f *Frame, count int) error {
 	if count == 0 {
 		current := in.handled()
 		if current == nil {
+			if err := in.nothingHandled(); err != nil {
+				return err
+			}
 			return in.raise("RuntimeError", "No active exception to reraise")
 		}
 		exception, err := in.exceptionOf(current)
@@ -391,10 +404,10 @@ type tracebackValue struct{ exception *Instance }
 func (v *tracebackValue) typeName() string { return "traceback" }
 
 // exceptionInfo is sys.exc_info().
-func (in *Interpreter) exceptionInfo() Value {
+func (in *Interpreter) exceptionInfo() (Value, error) {
 	exception, ok := in.handled().(*Instance)
 	if !ok {
-		return &Tuple{items: []Value{none(), none(), none()}}
+		return &Tuple{items: []Value{none(), none(), none()}}, in.nothingHandled()
 	}
-	return &Tuple{items: []Value{exception.class, exception, orNone(exception.exception.traceback)}}
+	return &Tuple{items: []Value{exception.class, exception, orNone(exception.exception.traceback)}}, nil
 }

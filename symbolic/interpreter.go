@@ -26,6 +26,8 @@ type Request struct {
 	// FunctionsDisabled says that __torch_function__ of subclasses is not called at all.
 	FunctionsDisabled bool
 	Autocast          Autocast
+	// Handling says that the function was called where an exception is being handled.
+	Handling bool
 }
 
 // Options steer one capture.

@@ -358,6 +358,11 @@ func (cg *generator) buildPlain(value Value) error {
 		if v.kind == "partial" {
 			return cg.helper("make_partial", v.parts...)
 		}
+		parts := v.parts
+		if v.doc != nil {
+			parts = append(append([]Value{}, parts...), v.doc)
+		}
+		return cg.construct("builtins."+v.kind, parts...)
 	case *Array:
 		return cg.helper("array_of_tensor", v.tensor)
 	case *arrayMethod:
@@ -547,7 +552,11 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 	if hasMethods(v.self) || hidesMethods(v.self) {
 		// The instance's class may override the method, as where it was reached through super().
 		cg.emit(bytecode.PushNull, 0)
-		cg.placeholder("name", v.name)
+		if v.descriptor != nil {
+			cg.placeholder("object", int64(v.descriptor.id))
+		} else {
+			cg.placeholder("name", v.name)
+		}
 		cg.emitName(bytecode.LoadAttr, "__get__")
 		return cg.passArguments([]Value{v.self})
 	}

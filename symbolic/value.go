@@ -189,10 +189,11 @@ type Method struct {
 
 // Builtin is a function or descriptor written in C, known by its canonical name; self is set when bound.
 type Builtin struct {
-	name   string
-	self   Value
-	flavor string // as in the description of descriptors, "" for functions
-	object *existing
+	name       string
+	self       Value
+	flavor     string // as in the description of descriptors, "" for functions
+	object     *existing
+	descriptor *existing // that was bound
 }
 
 // Class is a type object.

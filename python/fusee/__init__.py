@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import settings
 from .api import (
     compile,
     disable,
@@ -62,3 +63,7 @@ def __getattr__(name: str) -> Any:
         except metadata.PackageNotFoundError:
             return "0.0.0"
     raise AttributeError(f"module 'fusee' has no attribute {name!r}")
+
+
+if settings.in_environment("capture_all"):
+    from . import capture_all as capture_all

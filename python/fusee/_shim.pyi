@@ -33,6 +33,9 @@ def global_state() -> tuple[int, int, int, int, int, int, int, int]:
 def cuda_driver() -> dict[str, int]:
     """Version of the CUDA driver as ``major`` and ``minor``; raises RuntimeError if there is none."""
 
+def capture_all(choose: Callable[[FunctionType], CodeRecord | None], miss: Callable[..., Any], /) -> None:
+    """Run every Python function as compiled for whose code ``choose(function)`` gives a record."""
+
 def set_enabled(enabled: bool, /) -> bool:
     """Whether compiled functions called by this thread look for entries; returns the former setting."""
 

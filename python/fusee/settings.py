@@ -55,6 +55,13 @@ TABLE: tuple[Setting, ...] = (
         "FUSEE_ENTRY_LIMIT",
         "Entries made for one code object; then, calls that fit none run as plain Python.",
     ),
+    Setting(
+        "capture_all",
+        bool,
+        False,
+        "FUSEE_CAPTURE_ALL",
+        "Capture every Python function that is called, for tests; read when fusee is imported.",
+    ),
     Setting("explain_out", str, "", "FUSEE_EXPLAIN_OUT", "File that gets one JSON line for each compile; empty: none."),
 )
 
@@ -116,12 +123,16 @@ def _convert(row: Setting, value: Any) -> Value:
     return _chosen(row, row.kind(value))
 
 
+def in_environment(name: str) -> Value:
+    """The value of a setting from the environment as it is now, or its default."""
+    row = BY_NAME[name]
+    return parse(row, os.environ[row.variable]) if row.variable in os.environ else row.default
+
+
 @lru_cache(maxsize=1)
 def environment() -> Mapping[str, Value]:
     """Each setting's value from the environment or its default."""
-    return {
-        row.name: parse(row, os.environ[row.variable]) if row.variable in os.environ else row.default for row in TABLE
-    }
+    return {row.name: in_environment(row.name) for row in TABLE}
 
 
 def get(name: str, options: Mapping[str, Value] | None = None) -> Value:

@@ -9,12 +9,13 @@ from pathlib import Path
 from .errors import FuseeWarning
 
 _PACKAGE = str(Path(__file__).parent)
+_EVERYTHING = ""  # among the causes: nothing is said any more
 _given: set[str] = set()
 
 
 def once(cause: str, message: str) -> None:
     """Warn about a cause the first time it comes up, at the line of the program that led to it."""
-    if cause not in _given:
+    if not _given & {cause, _EVERYTHING}:
         _given.add(cause)
         warnings.warn(f"fusee: {message}", FuseeWarning, stacklevel=_callers_level())
 
@@ -29,4 +30,9 @@ def _callers_level() -> int:
 
 def forget() -> None:
     """Let every cause warn again."""
-    _given.clear()
+    _given.intersection_update({_EVERYTHING})
+
+
+def silence() -> None:
+    """Give no warning any more, as a program under test may look at its warnings."""
+    _given.add(_EVERYTHING)

@@ -5,6 +5,7 @@ docs/contracts.md, section 6, describes the trees.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -141,6 +142,7 @@ def _predicate(check: Tree) -> Callable[[Any], bool]:
 _ROOTS: dict[str, Callable[..., Any]] = {
     "arg": _Reader.argument,
     "function": _Reader.called,
+    "handled": lambda _: sys.exc_info()[1],
     "global": _Reader.variable,
     "cell": _Reader.cell,
     "object": lambda reader, value: value,

@@ -33,17 +33,6 @@ class Installer:
         self._changes = target.changes
         self._originals = Originals([function, *table.objects])
         self._graphs: dict[int, Any] = {}
-        self._kinds: dict[str, Callable[..., Any]] = {
-            "graph": self._graph,
-            "object": table.object,
-            "name": names.resolve,
-            "make": lambda parts: names.resolve(parts[0])(*parts[1:]),
-            "continuation": self._continuation,
-            "step": self._step,
-            "helper": _helper,
-            "tuple": lambda items: tuple(map(self._constant, items)),
-            "frozenset": lambda items: frozenset(map(self._constant, items)),
-        }
 
     def entry(self, bound: tuple[Any, ...]) -> Any:
         """The entry: guard program and rewritten code, with everything they refer to in place."""
@@ -74,9 +63,10 @@ class Installer:
         return tuple(map(self._constant, constant))
 
     def _placeholder(self, kind: str, values: tuple[Any, ...]) -> Any:
-        if kind not in self._kinds:
+        make = _KINDS.get(kind)
+        if make is None:
             raise HostFailure("protocol", f"the compiler asked for a constant of kind {kind!r}")
-        return self._kinds[kind](*values)
+        return make(self, *values)
 
     def _code(self, code: types.CodeType) -> types.CodeType:
         if type(code) is not types.CodeType:
@@ -137,6 +127,20 @@ class Installer:
 
         return _shim.CompiledFunction(function, new_record(self._family, function.__code__), on_miss)
 
+
+# What makes the live object of each kind of constant. An installer holds none of these functions: it would be a cycle
+# that keeps the program's objects alive.
+_KINDS: dict[str, Callable[..., Any]] = {
+    "graph": Installer._graph,
+    "object": lambda installer, number: installer._table.object(number),
+    "name": lambda _, name: names.resolve(name),
+    "make": lambda _, parts: names.resolve(parts[0])(*parts[1:]),
+    "continuation": Installer._continuation,
+    "step": Installer._step,
+    "helper": lambda _, name: _helper(name),
+    "tuple": lambda installer, items: tuple(map(installer._constant, items)),
+    "frozenset": lambda installer, items: frozenset(map(installer._constant, items)),
+}
 
 _FLAGS = 6  # place of the flags in a tensor's metadata; numbers have less
 

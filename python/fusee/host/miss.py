@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -248,6 +249,7 @@ def state() -> dict[str, Any]:
         "grad": torch.is_grad_enabled(),
         "inference": torch.is_inference_mode_enabled(),
         **autocast.state(),
+        "handling": sys.exc_info()[1] is not None,
         "functions_disabled": not torch._C._is_torch_function_enabled(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),

@@ -147,6 +147,8 @@ func (r *reporter) rootName(accessor guards.Accessor) string {
 		return name
 	case "function":
 		return r.functionName()
+	case "handled":
+		return "the exception being handled"
 	case "object":
 		return r.objectName(trace.ObjectID(index))
 	}

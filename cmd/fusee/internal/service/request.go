@@ -114,6 +114,7 @@ func parseAutocast(state bytecode.Object) symbolic.Autocast {
 func parseState(wire bytecode.Object) *request {
 	state := trace.Field(wire, "state")
 	parsed := &request{architecture: trace.Text(state, "cuda_arch"), settings: trace.Field(wire, "settings")}
+	parsed.capture.Handling, _ = trace.Field(state, "handling").(bool)
 	parsed.capture.FunctionsDisabled, _ = trace.Field(state, "functions_disabled").(bool)
 	parsed.capture.State.GradMode, _ = trace.Field(state, "grad").(bool)
 	parsed.capture.State.InferenceMode, _ = trace.Field(state, "inference").(bool)
