@@ -19,7 +19,10 @@ typedef struct Evaluator {
 
 static Evaluator evaluator = {.index = -1};
 
+/* CPython also calls it for code of which only somebody else keeps something, Dynamo for one. */
 static void free_choice(void *choice) {
+    if (!choice)
+        return;
     Py_XDECREF(((CodeChoice *)choice)->record);
     PyMem_Free(choice);
 }

@@ -105,31 +105,31 @@ def _function() -> Any:
     import torch
 
     class CompiledGraph(torch.autograd.Function):
-        """Runs the plans. ``context`` keeps what backward reads, and the inputs in case it is differentiated too."""
+        """Runs the plans. ``ctx`` keeps what backward reads, and the inputs in case it is differentiated too."""
 
         @staticmethod
-        def forward(context: Any, graph: TrainedGraph, *inputs: Any) -> tuple[Any, ...]:
+        def forward(ctx: Any, graph: TrainedGraph, *inputs: Any) -> tuple[Any, ...]:
             """The results of the graph."""
-            context.random_state = torch.get_rng_state() if graph.random else None
+            ctx.random_state = torch.get_rng_state() if graph.random else None
             made = graph.forward(*inputs)
-            context.set_materialize_grads(False)
-            context.graph = graph
-            context.inputs = inputs
-            context.versions = [tensor._version for tensor in inputs]
-            context.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
+            ctx.set_materialize_grads(False)
+            ctx.graph = graph
+            ctx.inputs = inputs
+            ctx.versions = [tensor._version for tensor in inputs]
+            ctx.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
             results = made[: graph.results]
-            context.mark_non_differentiable(*graph.chosen(results, False))
+            ctx.mark_non_differentiable(*graph.chosen(results, False))
             return results
 
         @staticmethod
-        def backward(context: Any, *gradients: Any) -> tuple[Any, ...]:
+        def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
             """The gradients of the graph's inputs."""
-            graph: TrainedGraph = context.graph
-            saved = context.saved_tensors
+            graph: TrainedGraph = ctx.graph
+            saved = ctx.saved_tensors
             given = graph.chosen(gradients)
             if torch.is_grad_enabled() or any(gradient is None for gradient in given):
-                _check_unchanged(context)
-                return graph.recomputed(context.inputs, given, context.random_state)
+                _check_unchanged(ctx)
+                return graph.recomputed(ctx.inputs, given, ctx.random_state)
             fitted = [graph.fitted(gradient, place) for place, gradient in enumerate(given)]
             return graph.by_input(graph.backward(*saved, *fitted))
 

@@ -43,7 +43,7 @@ def run_only(target: Any) -> Any:
         return types.MethodType(run_only(target.__func__), target.__self__)
     if isinstance(target, CompiledModule) or not callable(target):
         raise TypeError(f"fusee.run takes a function or a method, not {type(target).__name__}")
-    if type(target) is not _shim.CompiledFunction:
+    if not isinstance(target, _shim.CompiledFunction):
         return target
     function: Any = target.function
     return functools.update_wrapper(_shim.CompiledFunction(function, target.record, _no_entry), function)

