@@ -146,7 +146,7 @@ def test_seeding_is_left_to_python() -> None:
         torch.manual_seed(n)
         return torch.rand(3) + 1
 
-    function = fusee.compile(draw)
+    function, before = fusee.compile(draw), fusee.stats()["breaks"]
     for n in (1, 2, 1):
         assert torch.equal(function(n), draw(n))
-    assert fusee.stats()["breaks"] <= 2
+    assert fusee.stats()["breaks"] - before <= 2

@@ -73,7 +73,7 @@ def test_replay_of_symbolic_numbers(tmp_path: Path, replay: Command) -> None:
 def test_what_a_replay_shows(tmp_path: Path, replay: Command) -> None:
     (file,) = recorded("pointwise", tmp_path)
     text = replay(file).stdout
-    kernel = "define void @k_fused_mul_add_relu_sub"
+    kernel = "define i64 @k_fused_mul_add_relu_sub"
     for part in ("graph graph(", "torch.relu", "Kernels", kernel, "SCALE", "Rewritten bytecode", "LOAD_FAST"):
         assert part in text, part
 
