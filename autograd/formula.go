@@ -22,7 +22,7 @@ type syntax struct {
 
 // parseFormula reads the formula of a derivative.
 func parseFormula(text string) (*syntax, error) {
-	p := &formulaParser{tokens: formulaTokens(text)}
+	p := &formulaParser{tokens: graph.Tokens(text, formulaTokenLength)}
 	parsed, err := p.infix(0)
 	if err == nil && len(p.tokens) > 0 {
 		err = errors.Newf("unexpected %q", p.tokens[0])
@@ -30,17 +30,7 @@ func parseFormula(text string) (*syntax, error) {
 	return parsed, errors.Wrapf(err, "formula %q", text)
 }
 
-// formulaTokens splits at operators; numbers keep their exponent, texts their quotes.
-func formulaTokens(text string) []string {
-	var tokens []string
-	for text = strings.TrimLeft(text, " "); text != ""; text = strings.TrimLeft(text, " ") {
-		n := formulaTokenLength(text)
-		tokens = append(tokens, text[:n])
-		text = text[n:]
-	}
-	return tokens
-}
-
+// formulaTokenLength keeps the exponent of a number and the quotes of a text.
 func formulaTokenLength(text string) int {
 	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '.' }
 	if text[0] == '\'' {

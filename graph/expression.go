@@ -132,7 +132,7 @@ type expressionParser struct {
 }
 
 func parseExpression(text string, resolve func(string) (*Expression, bool)) (*Expression, error) {
-	p := &expressionParser{tokens: tokenise(text), resolve: resolve}
+	p := &expressionParser{tokens: Tokens(text, tokenLength), resolve: resolve}
 	e, err := p.binary(0)
 	if err == nil && len(p.tokens) > 0 {
 		err = errors.Newf("unexpected %q", p.tokens[0])
@@ -140,10 +140,11 @@ func parseExpression(text string, resolve func(string) (*Expression, bool)) (*Ex
 	return e, errors.Wrapf(err, "formula %q", text)
 }
 
-func tokenise(text string) []string {
+// Tokens splits a formula at its spaces and into tokens, of which length gives the bytes of the one that a text starts with.
+func Tokens(text string, length func(text string) int) []string {
 	var tokens []string
 	for text = strings.TrimLeft(text, " "); text != ""; text = strings.TrimLeft(text, " ") {
-		n := tokenLength(text)
+		n := length(text)
 		tokens = append(tokens, text[:n])
 		text = text[n:]
 	}

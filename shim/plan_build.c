@@ -356,7 +356,7 @@ static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
         return -1;
     memcpy(plan->input_kinds, uses->kinds, (size_t)plan->input_count * sizeof *uses->kinds);
     mark_escapes(plan);
-    return prepare_recycling(plan, PyDict_GetItemString(source, "fresh") == Py_True);
+    return prepare_recycling(plan, item_is_true(source, "fresh"));
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

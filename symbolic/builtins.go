@@ -295,6 +295,23 @@ func (in *Interpreter) single(arguments Arguments) (Value, bool) {
 	return arguments.Positional[0], true
 }
 
+// singleFlag is the one argument of a call where that is True or False.
+func (in *Interpreter) singleFlag(arguments Arguments) (flag, ok bool, err error) {
+	value, ok := in.single(arguments)
+	if !ok {
+		return false, false, nil
+	}
+	real, err := in.real(value)
+	if err != nil {
+		return false, false, err
+	}
+	if constant, isConstant := real.(*Constant); isConstant {
+		flag, ok = constant.Value.(bool)
+		return flag, ok, nil
+	}
+	return false, false, nil
+}
+
 // builtinFunction models the functions of the modules builtins, operator and a few more.
 func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value, bool, error) {
 	if row, ok := strings.CutPrefix(strings.TrimPrefix(name, "_"), "operator."); ok {

@@ -1,6 +1,10 @@
 package symbolic
 
-import "fusee/graph"
+import (
+	"slices"
+
+	"fusee/graph"
+)
 
 // inferenceGuard is a torch._C._InferenceMode, which torch.inference_mode enters and leaves.
 type inferenceGuard struct {
@@ -28,21 +32,12 @@ func (v *inferenceGuard) getAttribute(_ *Interpreter, name string) (Value, error
 }
 
 func (in *Interpreter) constructInferenceGuard(arguments Arguments) (Value, bool, error) {
-	value, ok := in.single(arguments)
-	if !ok {
-		return nil, false, nil
-	}
-	real, err := in.real(value)
-	if err != nil {
-		return nil, true, err
-	}
-	constant, _ := real.(*Constant)
-	if constant == nil {
-		return nil, false, nil
-	}
-	enabled, ok := constant.Value.(bool)
-	return &inferenceGuard{enabled: enabled}, ok, nil
+	enabled, ok, err := in.singleFlag(arguments)
+	return &inferenceGuard{enabled: enabled}, ok || err != nil, err
 }
+
+// opensBlock says whether the guard, once entered, turned inference mode on.
+func (v *inferenceGuard) opensBlock() bool { return v.enabled && !v.before.InferenceMode }
 
 // inferenceMethod is a bound method of a guard.
 type inferenceMethod struct {
@@ -69,7 +64,7 @@ func (in *Interpreter) enterInferenceMode(v *inferenceGuard) error {
 	v.before = in.state
 	in.state.InferenceMode, in.state.GradMode = v.enabled, !v.enabled
 	in.inferenceGuards = append(in.inferenceGuards, v)
-	if v.enabled && !v.before.InferenceMode {
+	if v.opensBlock() {
 		in.inferenceBlocks = append(in.inferenceBlocks, inferenceBlock{step: in.frame.step, start: len(in.graph.Nodes)})
 	}
 	return nil
@@ -82,7 +77,7 @@ func (in *Interpreter) leaveInferenceMode(v *inferenceGuard) error {
 	}
 	in.activity++
 	in.inferenceGuards = in.inferenceGuards[:last]
-	if v.enabled && !v.before.InferenceMode {
+	if v.opensBlock() {
 		in.inferenceBlocks[len(in.inferenceBlocks)-1].end = len(in.graph.Nodes)
 	}
 	in.state.InferenceMode, in.state.GradMode = v.before.InferenceMode, v.before.GradMode
@@ -95,10 +90,8 @@ func (in *Interpreter) openGuard() (step int, open bool) {
 	if len(in.functionGuards) > 0 {
 		return in.functionGuards[0], true
 	}
-	for _, guard := range in.inferenceGuards {
-		if guard.enabled && !guard.before.InferenceMode {
-			return in.inferenceBlocks[len(in.inferenceBlocks)-1].step, true
-		}
+	if slices.ContainsFunc(in.inferenceGuards, (*inferenceGuard).opensBlock) {
+		return in.inferenceBlocks[len(in.inferenceBlocks)-1].step, true
 	}
 	return 0, false
 }

@@ -971,18 +971,10 @@ func (in *Interpreter) isTorchFunctionEnabled(name string) bool {
 
 // setGradMode changes grad mode for the operations that follow; graphs that run in Python carry the change as a node.
 func (in *Interpreter) setGradMode(arguments Arguments) (Value, error) {
-	if len(arguments.Positional) != 1 {
-		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
-	}
-	value, err := in.real(arguments.Positional[0])
+	enabled, ok, err := in.singleFlag(arguments)
 	if err != nil {
 		return nil, err
 	}
-	constant, ok := value.(*Constant)
-	if !ok {
-		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
-	}
-	enabled, ok := constant.Value.(bool)
 	if !ok {
 		return nil, unsupported(reasonGlobalState, "_set_grad_enabled")
 	}

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+import fusee
+from fusee.host import connection
+
 FAKE = Path(__file__).with_name("fake_compiler.py")
 Use = Callable[..., None]
 
@@ -31,6 +34,16 @@ def scenario(environment: Use, tmp_path: Path) -> Use:
         environment(FUSEE_COMPILER=str(script), **variables)
 
     return use
+
+
+@pytest.fixture
+def empty_cache(environment: Use, tmp_path: Path) -> None:
+    """An empty cache for each test of the real compiler; skipped where the package has none."""
+    try:
+        connection.binary({})
+    except fusee.errors.HostFailure:
+        pytest.skip("the compiler is not built")
+    environment(FUSEE_CACHE_DIR=str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
 import fusee
-from fusee.host import connection
 
 Use = Callable[..., None]
-
-
-@pytest.fixture(autouse=True)
-def cache(environment: Use, tmp_path: Path) -> Iterator[None]:
-    """An empty cache for each test; skipped where the package has no compiler."""
-    try:
-        connection.binary({})
-    except fusee.errors.HostFailure:
-        pytest.skip("the compiler is not built")
-    environment(FUSEE_CACHE_DIR=str(tmp_path / "cache"))
-    yield
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def test_a_class_of_a_function_dies_with_what_it_closes_over() -> None:

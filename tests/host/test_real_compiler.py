@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,7 @@ from fusee.host import connection
 from fusee.host.connection import CONNECTION
 
 Use = Callable[..., None]
-
-
-@pytest.fixture(autouse=True)
-def cache(environment: Use, tmp_path: Path) -> Iterator[None]:
-    """An empty cache for each test; skipped where the package has no compiler."""
-    try:
-        connection.binary({})
-    except fusee.errors.HostFailure:
-        pytest.skip("the compiler is not built")
-    environment(FUSEE_CACHE_DIR=str(tmp_path / "cache"))
-    yield
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 
 def f(x: Any, y: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import marshal
 import types
 from collections.abc import Callable
@@ -151,28 +152,28 @@ def _intercepted(graph_input: tuple[str, tuple[Any, ...]]) -> bool:
     return len(metadata) > _FLAGS and bool(metadata[_FLAGS] & (INTERCEPTED | WRAPPER))
 
 
+def _within(mode: Callable[[], Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph that runs in a mode of torch that ends with the call."""
+
+    def within(*inputs: Any) -> Any:
+        with mode():
+            return run(*inputs)
+
+    return within
+
+
 def _without_overrides(run: Callable[..., Any]) -> Callable[..., Any]:
     """A graph whose operations no ``__torch_function__`` sees: the capture already followed what that does."""
     import torch
 
-    def plain(*inputs: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
-            return run(*inputs)
-
-    return plain
+    return _within(torch._C.DisableTorchFunctionSubclass, run)
 
 
 def _in_inference_mode(run: Callable[..., Any]) -> Callable[..., Any]:
     """A graph that the program runs within ``torch.inference_mode``."""
     import torch
 
-    mode = torch._C._InferenceMode
-
-    def inferring(*inputs: Any) -> Any:
-        with mode(True):
-            return run(*inputs)
-
-    return inferring
+    return _within(functools.partial(torch._C._InferenceMode, True), run)
 
 
 def _fingerprint(code: types.CodeType) -> tuple[bytes, tuple[int, ...]]:
