@@ -77,7 +77,6 @@ for _ in range(2):
 def run(arguments: list[str], everything: bool) -> subprocess.CompletedProcess[str]:
     """A Python process, with or without the mode."""
     environment = {**os.environ, "FUSEE_CAPTURE_ALL": "1" if everything else "0"}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[2] / "python")
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, env=environment, timeout=300, check=False
     )
