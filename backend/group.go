@@ -110,6 +110,9 @@ func endsRows(op *operation) bool {
 		if operand.tensor == nil || operand.gather != nil || !sameSizes(significant(operand.tensor.meta.Sizes), significant(op.outputs[0].meta.Sizes)) {
 			return false
 		}
+		if !sameSizes(significant(operand.tensor.meta.Sizes), significant(operand.tensor.root.meta.Sizes)) {
+			return false // it reads the results in another shape, for which their kernel has no place
+		}
 		producer := operand.tensor.root.producer
 		return producer != nil && len(significant(op.outputs[0].meta.Sizes)) > 0 && (producer.kind == reduction || endsRows(producer))
 	})
