@@ -10,7 +10,7 @@ import (
 // build turns an aten-level graph into a program: pointwise operators become formulas, reductions and normalisations their parts, views
 // descriptions of memory, and everything else library calls.
 func build(c *compilation) error {
-	b := &builder{program: &program{graph: c.graph, values: map[valueKey]operand{}}, compilation: c}
+	b := &builder{program: &program{graph: c.graph, values: map[valueKey]operand{}}, compilation: c, arranging: newArranging(c.graph)}
 	for _, input := range c.graph.Inputs {
 		b.input(input)
 	}
@@ -34,6 +34,7 @@ type builder struct {
 	program     *program
 	compilation *compilation
 	segment     int
+	arranging   arranging
 }
 
 func (b *builder) input(input *graph.Input) {
@@ -56,6 +57,9 @@ func (b *builder) input(input *graph.Input) {
 // output looks a returned value up; only tensors and scalar inputs can be returned by a plan.
 func (b *builder) output(value graph.Value) (operand, error) {
 	key, ok := keyOf(value)
+	if ok && key.node != nil {
+		b.turnBack(key.node, []graph.Value{value})
+	}
 	result, known := b.program.values[key]
 	if !ok || !known {
 		return operand{}, errors.Newf("a plan cannot return %s", graph.FormatValue(value))
@@ -70,7 +74,7 @@ func (b *builder) output(value graph.Value) (operand, error) {
 // node appends one aten-level node in the first form that fits it.
 func (b *builder) node(node *graph.Node) error {
 	if len(node.Mutates) == 0 && !node.Random {
-		for _, form := range []func(*graph.Node) bool{b.alias, b.view, b.pointwise, b.decompose} {
+		for _, form := range []func(*graph.Node) bool{b.alias, b.view, b.pointwise, b.decompose, b.convolution, b.pooling} {
 			if form(node) {
 				return nil
 			}
@@ -136,6 +140,7 @@ func (b *builder) view(node *graph.Node) bool {
 			return false
 		}
 	}
+	b.turnBack(node, tensorArguments(node))
 	for index, output := range node.Outputs {
 		key, _ := keyOf(output.Relation.Of)
 		t := newTensor(outputName(node, index), output.Meta)
@@ -162,7 +167,7 @@ func (b *builder) pointwise(node *graph.Node) bool {
 	if !ok {
 		return false
 	}
-	b.append(op, newTensor(outputName(node, 0), node.Outputs[0].Meta))
+	b.append(op, b.follow(newTensor(outputName(node, 0), node.Outputs[0].Meta), op.operands))
 	b.program.values[valueKey{node: node}] = operand{tensor: op.outputs[0]}
 	return true
 }
@@ -234,6 +239,7 @@ func (b *builder) append(op *operation, outputs ...*tensor) {
 
 // library appends a call of the operator itself. A call that changes memory or draws random numbers is a barrier.
 func (b *builder) library(node *graph.Node) error {
+	b.turnBack(node, tensorArguments(node))
 	op := &operation{kind: library, node: node, name: shortName(node.Target)}
 	op.barrier = len(node.Mutates) > 0 || node.Random
 	for _, value := range tensorArguments(node) {

@@ -105,7 +105,12 @@ func (r *recipe) fresh(dtype graph.DType, sizes []graph.Size) *tensor {
 
 // result makes the tensor of the node's output number index.
 func (r *recipe) result(index int) *tensor {
-	return newTensor(outputName(r.node, index), r.node.Outputs[index].Meta)
+	var read []operand
+	for _, value := range tensorArguments(r.node) {
+		key, _ := keyOf(value)
+		read = append(read, r.b.program.values[key])
+	}
+	return r.b.follow(newTensor(outputName(r.node, index), r.node.Outputs[index].Meta), read)
 }
 
 // formula appends a pointwise operation that computes in the type of output.

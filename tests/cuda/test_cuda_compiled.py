@@ -439,3 +439,84 @@ def test_cuda_graph_that_cannot_be_recorded() -> None:
         recording.CudaRecorder().record(refuse)
     assert torch.equal(random(4), expected)
     random(4).sum().item()
+
+
+class DecoderLayer(torch.nn.Module):
+    """One layer of a decoder, which is given the keys and values of earlier tokens."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.project, self.out = torch.nn.Linear(width, width), torch.nn.Linear(width, width, bias=False)
+        self.wide, self.narrow = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        query = self.project(self.first(x)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        x = x + self.out(functional.scaled_dot_product_attention(query, keys, values).transpose(1, 2).flatten(2))
+        return x + self.narrow(functional.gelu(self.wide(self.second(x))))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("keys", [1, 7, 128, 200])
+def test_cuda_decoding_of_one_token_is_as_near_as_eager(keys: int, dtype: torch.dtype) -> None:
+    layer = DecoderLayer(256, 4).to("cuda", dtype).eval()
+    arguments = [random(1, 1, 256, dtype=dtype), random(1, 4, keys, 64, dtype=dtype), random(1, 4, keys, 64, dtype=dtype)]
+    compiled = fusee.compile(layer)
+    with torch.no_grad():
+        for _ in range(2):
+            actual = compiled(*arguments)
+        expected = layer(*arguments)
+        exact = layer.double()(*(argument.double() for argument in arguments))
+    assert actual.shape == expected.shape and actual.stride() == expected.stride()
+    assert (actual - exact).abs().max() <= 2 * (expected - exact).abs().max() + 1e-6
+
+
+def products_of_a_row(x: Tensor, w: Tensor, b: Tensor) -> list[Tensor]:
+    row = x[:1]
+    return [row @ w, row.mm(w.t()), torch.addmm(b, row, w.t()), x[0] @ w.t(), functional.linear(row, w[:, ::1], b), torch.softmax(row, 1) @ w.t()]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_cuda_products_of_one_row(dtype: torch.dtype) -> None:
+    x, w, b = (random(*sizes, dtype=dtype) / 3 for sizes in ((3, 96), (96, 96), (96,)))
+    expected = products_of_a_row(x, w, b)
+    exact = products_of_a_row(x.double(), w.double(), b.double())
+    for actual, eager, best in zip(fusee.compile(products_of_a_row)(x, w, b), expected, exact, strict=True):
+        assert actual.shape == eager.shape and actual.stride() == eager.stride()
+        assert (actual - best).abs().max() <= 2 * (eager - best).abs().max() + 1e-6
+
+
+class Images(torch.nn.Module):
+    """Several convolutions with what comes between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Conv2d(3, 32, 7, 2, 3, bias=False), torch.nn.Conv2d(32, 32, 3, padding=1)
+        self.third, self.grouped = torch.nn.Conv2d(32, 64, 1), torch.nn.Conv2d(64, 64, 3, padding=1, groups=64)
+        self.norm = torch.nn.BatchNorm2d(32)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = functional.max_pool2d(functional.relu(self.norm(self.first(x)), inplace=True), 3, 2, 1)
+        y = functional.relu(self.second(x) + x)
+        y += 1
+        joined = torch.cat([y, x], 1)[:, 16:48]
+        z = self.grouped(self.third(joined))
+        seen = z.view(z.shape[0], -1)
+        seen.mul_(2)
+        return self.third(functional.avg_pool2d(y, 2)).mean((2, 3)) + z.mean((2, 3)), seen[:, :5]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_cuda_convolutions(dtype: torch.dtype) -> None:
+    images = Images().to("cuda", dtype).eval()
+    x = random(4, 3, 64, 64, dtype=dtype)
+    with torch.no_grad():
+        compiled = fusee.compile(images)
+        for _ in range(2):
+            actual = compiled(x)
+        expected = images(x)
+        exact = images.double()(x.double())
+    for ours, eager, best in zip(actual, expected, exact, strict=True):
+        assert ours.stride() == eager.stride()
+        assert (ours - best).abs().max() <= 2 * (eager - best).abs().max() + 1e-6
