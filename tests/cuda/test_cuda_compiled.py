@@ -461,7 +461,11 @@ class DecoderLayer(torch.nn.Module):
 @pytest.mark.parametrize("keys", [1, 7, 128, 200])
 def test_cuda_decoding_of_one_token_is_as_near_as_eager(keys: int, dtype: torch.dtype) -> None:
     layer = DecoderLayer(256, 4).to("cuda", dtype).eval()
-    arguments = [random(1, 1, 256, dtype=dtype), random(1, 4, keys, 64, dtype=dtype), random(1, 4, keys, 64, dtype=dtype)]
+    arguments = [
+        random(1, 1, 256, dtype=dtype),
+        random(1, 4, keys, 64, dtype=dtype),
+        random(1, 4, keys, 64, dtype=dtype),
+    ]
     compiled = fusee.compile(layer)
     with torch.no_grad():
         for _ in range(2):
@@ -474,7 +478,14 @@ def test_cuda_decoding_of_one_token_is_as_near_as_eager(keys: int, dtype: torch.
 
 def products_of_a_row(x: Tensor, w: Tensor, b: Tensor) -> list[Tensor]:
     row = x[:1]
-    return [row @ w, row.mm(w.t()), torch.addmm(b, row, w.t()), x[0] @ w.t(), functional.linear(row, w[:, ::1], b), torch.softmax(row, 1) @ w.t()]
+    return [
+        row @ w,
+        row.mm(w.t()),
+        torch.addmm(b, row, w.t()),
+        x[0] @ w.t(),
+        functional.linear(row, w[:, ::1], b),
+        torch.softmax(row, 1) @ w.t(),
+    ]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
