@@ -79,6 +79,22 @@ func hashOf(object Object) (uint64, bool) {
 	return 0, false
 }
 
+// NumberHash is hash(object) of a number or of a tuple of numbers, and whether it is one of them: their hashes are the same in each process.
+func NumberHash(object Object) (uint64, bool) {
+	switch value := object.(type) {
+	case bool, int64, *big.Int, float64, complex128:
+		return hashOf(value)
+	case Tuple:
+		for _, item := range value {
+			if _, known := NumberHash(item); !known {
+				return 0, false
+			}
+		}
+		return hashTuple(value)
+	}
+	return 0, false
+}
+
 // notMinusOne keeps -1 free, which CPython returns for errors.
 func notMinusOne(hash uint64) uint64 {
 	if hash == math.MaxUint64 {

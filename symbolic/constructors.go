@@ -215,6 +215,10 @@ func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bo
 			return nil, true, err
 		}
 		switch v := real.(type) {
+		case *identityNumber, *addressNumber:
+			if c.name == "int" {
+				return v, true, nil
+			}
 		case *Tensor:
 			if known := in.knownScalar(v); known != nil {
 				return in.constructNumber(c, Arguments{Positional: []Value{known}})

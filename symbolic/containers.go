@@ -573,7 +573,7 @@ func (d *Dict) contains(in *Interpreter, item Value) (bool, error) {
 
 // newSet makes a set of hashable items, first one kept.
 func (in *Interpreter) newSet(items []Value, frozen bool) (Value, error) {
-	set := &Set{index: map[any]int{}, frozen: frozen}
+	set := &Set{index: map[any]int{}, frozen: frozen, table: newSetTable()}
 	for _, item := range items {
 		if err := in.setAdd(set, item); err != nil {
 			return nil, err
@@ -593,7 +593,8 @@ func (in *Interpreter) setAdd(s *Set, item Value) error {
 	in.recordSetChange(s, item, false)
 	s.index[hashed] = len(s.items)
 	s.items = append(s.items, item)
-	return nil
+	s.version++
+	return in.addToTable(s, item, hashed)
 }
 
 func (s *Set) contains(in *Interpreter, item Value) (bool, error) {
@@ -870,13 +871,7 @@ func (in *Interpreter) listExtend(f *Frame, depth int) error {
 
 // setUpdate adds the item on top of the stack to the set below, or all items of it.
 func (in *Interpreter) setUpdate(f *Frame, depth int, single bool) error {
-	items := []Value{f.pop()}
-	if !single {
-		var err error
-		if items, err = in.members(items[0]); err != nil {
-			return err
-		}
-	}
+	item := f.pop()
 	value, err := in.real(f.peek(depth))
 	if err != nil {
 		return err
@@ -885,13 +880,10 @@ func (in *Interpreter) setUpdate(f *Frame, depth int, single bool) error {
 	if !ok {
 		return unsupported(reasonItem, "%s", value.typeName())
 	}
-	set.mixed = set.mixed || !single
-	for _, item := range items {
-		if err := in.setAdd(set, item); err != nil {
-			return err
-		}
+	if single {
+		return in.setAdd(set, item)
 	}
-	return nil
+	return in.updateSet(set, "update", []Value{item})
 }
 
 func (in *Interpreter) dictUpdate(f *Frame, i *bytecode.Instruction) error {

@@ -67,6 +67,16 @@ func (in *Interpreter) descriptorMethod(v *descriptorValue, method string, argum
 	if v.kind != "property" {
 		return nil, false, nil
 	}
+	if method == "__set_name__" {
+		if len(values) != 2 {
+			return nil, true, in.raise("TypeError", "__set_name__() takes 2 positional arguments but "+integerText(len(values))+" were given")
+		}
+		name, err := in.real(values[1])
+		if err == nil {
+			v.name, _ = stringOf(name)
+		}
+		return none(), true, err
+	}
 	parts := map[string]int{"getter": 0, "setter": 1, "deleter": 2}
 	part, ok := parts[method]
 	if !ok || len(values) != 1 {
@@ -190,6 +200,55 @@ type identityNumber struct{ of Value }
 
 func (v *identityNumber) typeName() string { return "int" }
 
+// addressNumber is what a program computes from the id() of an object that the capture made: no number that is known, and of use as a hash only.
+type addressNumber struct {
+	of   Value
+	born int // the step that computed it
+}
+
+func (v *addressNumber) typeName() string { return "int" }
+
+func (v *addressNumber) truth(*Interpreter) (bool, error) {
+	return false, unsupported(reasonIdentity, "a number computed from the id() of %s", v.of.typeName())
+}
+
+// computeAddress is an operator on id() of an object made during capture and an int; done is false for other operands.
+func (in *Interpreter) computeAddress(row operatorRow, left, right Value) (Value, bool) {
+	address, other := left, right
+	if !isAddress(address) {
+		address, other = right, left
+	}
+	n, isInt := constantInt(other)
+	switch row.function {
+	case "and_", "or_", "xor", "add", "sub", "mul":
+	case "mod", "floordiv", "rshift":
+		isInt = isInt && n > 0 && address == left
+	default:
+		isInt = false
+	}
+	if !isInt {
+		return nil, false
+	}
+	switch v := address.(type) {
+	case *identityNumber:
+		if instance, ok := v.of.(*Instance); ok && instance.object == nil {
+			return &addressNumber{instance, in.frame.step}, true
+		}
+	case *addressNumber:
+		return v, true
+	}
+	return nil, false
+}
+
+// isAddress tells id() and what was computed from it.
+func isAddress(value Value) bool {
+	switch value.(type) {
+	case *identityNumber, *addressNumber:
+		return true
+	}
+	return false
+}
+
 // equalIdentities compares two results of id(); done is false where one is none.
 func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err error) {
 	a, okLeft := left.(*identityNumber)
@@ -208,6 +267,9 @@ func (in *Interpreter) equalIdentities(left, right Value) (equal, done bool, err
 func (in *Interpreter) numbersOfIdentities(left, right Value) (Value, Value, error) {
 	operands := []Value{left, right}
 	for i, operand := range operands {
+		if address, ok := operand.(*addressNumber); ok {
+			return nil, nil, unsupported(reasonIdentity, "a number computed from the id() of %s", address.of.typeName())
+		}
 		identity, ok := operand.(*identityNumber)
 		if !ok {
 			continue

@@ -152,7 +152,11 @@ func (in *Interpreter) copyDescribed(d *trace.Description) (Value, error) {
 		class, err := in.subclassOf(d.TypeID, "tuple")
 		return &Tuple{items: items, class: class}, err
 	}
-	return in.newSet(items, d.Kind == "frozenset")
+	set, err := in.newSet(items, d.Kind == "frozenset")
+	if err == nil {
+		set.(*Set).mixed, set.(*Set).table = true, nil // the host's own one has another history
+	}
+	return set, err
 }
 
 func (in *Interpreter) copyDescribedDict(d *trace.Description) (Value, error) {

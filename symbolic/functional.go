@@ -215,6 +215,14 @@ func (in *Interpreter) dictFromKeys(c *Class, arguments Arguments) (Value, bool,
 		return nil, true, err
 	}
 	dict := made.(*Dict)
+	if source, err := in.real(arguments.Positional[0]); err == nil {
+		if set, ok := source.(*Set); ok {
+			defer in.copying(storedHashes(set.index))()
+		}
+		if from, ok := source.(*Dict); ok {
+			defer in.copying(storedHashes(from.index))()
+		}
+	}
 	for _, key := range keys {
 		if err := dict.setItem(in, key, value); err != nil {
 			return nil, true, err

@@ -147,11 +147,10 @@ func (in *Interpreter) hashNumber(v *Instance) (bytecode.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	constant, ok := result.(*Constant)
-	if !ok {
-		return nil, unsupported(reasonHash, "%s, whose hash follows from an address", v.class.name)
+	if constant, ok := result.(*Constant); ok {
+		return constant.Value, nil
 	}
-	return constant.Value, nil
+	return result, nil // an address, which nothing but the object itself is sure to meet
 }
 
 // hashByMethod is hash() of an instance by its class's own __hash__.
@@ -176,8 +175,8 @@ func (in *Interpreter) hashByMethod(v *Instance) (Value, error) {
 	if instance, ok := result.(*Instance); ok && instance.base != nil {
 		result = instance.base
 	}
-	if address, ok := result.(*identityNumber); ok {
-		return address, nil
+	if isAddress(result) {
+		return result, nil
 	}
 	constant, ok := result.(*Constant)
 	if !ok || constantTypeName(constant.Value) != "int" && constantTypeName(constant.Value) != "bool" {
@@ -274,6 +273,9 @@ func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash, 
 		if err != nil {
 			return 0, err
 		}
+		if hashesByAddress(number) || hashesByAddress(other) {
+			return 0, unsupported(reasonHash, "%s, whose hash follows from an address", candidate.typeName())
+		}
 		if number == nil || other == nil || number != other {
 			continue
 		}
@@ -282,6 +284,12 @@ func (in *Interpreter) findEqual(items []Value, item Value, custom *customHash, 
 		}
 	}
 	return -1, nil
+}
+
+// hashesByAddress tells numbers that a __hash__ computed from id().
+func hashesByAddress(number bytecode.Object) bool {
+	value, ok := number.(Value)
+	return ok && isAddress(value)
 }
 
 func (in *Interpreter) storedHash(item Value, stored map[*Instance]*customHash) (bytecode.Object, error) {
@@ -298,8 +306,8 @@ func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	if address, ok := value.(*identityNumber); ok {
-		return address, true, nil // an address is less than the modulus of hashes
+	if isAddress(value) {
+		return value, true, nil // an address is less than the modulus of hashes
 	}
 	if instance, ok := value.(*Instance); ok {
 		if hook, _, err := in.classLookup(instance.class, "__hash__"); err != nil || isFunction(hook) {
@@ -315,6 +323,9 @@ func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
 		return nil, true, err
 	}
 	if custom, ok := hashed.(*customHash); ok {
+		if address, ok := custom.number.(Value); ok {
+			return address, true, nil
+		}
 		return &Constant{custom.number}, true, nil
 	}
 	if instance, ok := value.(*Instance); ok && instance.base != nil && instance.object == nil {

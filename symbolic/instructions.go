@@ -247,6 +247,9 @@ func (in *Interpreter) constant(object bytecode.Object) Value {
 		}
 		set, _ := in.newSet(items, true)
 		set.(*Set).mixed = true
+		if table := set.(*Set).table; table != nil && !table.spacious() {
+			set.(*Set).table = nil
+		}
 		return set
 	case *bytecode.Code:
 		return &codeValue{code: value}

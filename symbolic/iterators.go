@@ -33,6 +33,10 @@ func (v *sequenceIterator) next(in *Interpreter) (Value, error) {
 		return nil, nil
 	}
 	items := v.items
+	if set, ok := v.origin.(*Set); ok && len(set.items) != len(items) {
+		v.done = true
+		return nil, in.raise("RuntimeError", "Set changed size during iteration")
+	}
 	if v.list != nil {
 		var err error
 		if items, err = v.list.contents(in); err != nil {
@@ -172,10 +176,7 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 	case *dictView:
 		return in.iterateDict(v.dict, v, v.kind)
 	case *Set:
-		if len(v.items) > 1 {
-			return in.iterateSet(v)
-		}
-		return &sequenceIterator{items: v.items, kind: "set_iterator", origin: v}, nil
+		return in.iterateSet(v)
 	case *Constant:
 		return in.iterateConstant(v)
 	case *Tensor:
@@ -192,9 +193,19 @@ func (in *Interpreter) iterate(value Value) (Value, error) {
 	return nil, in.raise("TypeError", "'"+shortName(value.typeName())+"' object is not iterable")
 }
 
-// iterateSet asks Python for its order: it depends on the hashes of the items and on the table's history.
+// iterateSet walks a set by its table where that is known, and asks Python for the order of others: it depends on the hashes of the items and
+// on the table's history.
 func (in *Interpreter) iterateSet(s *Set) (Value, error) {
-	if !s.orderKnown() {
+	switch {
+	case s.table != nil:
+		s.shown = in.frame.step
+		return &setIterator{set: s, used: len(s.items), version: s.version, born: in.frame.step}, nil
+	case len(s.items) < 2:
+		return &sequenceIterator{items: s.items, kind: "set_iterator", origin: s}, nil
+	case s.anyOrder():
+		s.shown, s.arbitrary = in.frame.step, true
+		return &sequenceIterator{items: s.items, kind: "set_iterator", origin: s}, nil
+	case !s.orderKnown():
 		return nil, unsupported(reasonIteration, "a set whose order only Python knows")
 	}
 	value, ok, err := in.evaluateConstant("builtins.list", s)

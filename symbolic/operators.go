@@ -63,6 +63,9 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
+	if value, done := in.computeAddress(row, left, right); done {
+		return value, nil
+	}
 	if left, right, err = in.numbersOfIdentities(left, right); err != nil {
 		return nil, err
 	}

@@ -386,6 +386,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return nil
 	case *sequenceIterator:
 		return cg.buildIterator(v)
+	case *setIterator:
+		return cg.buildSetIterator(v)
 	case *dictIterator:
 		if entries, err := v.dict.live(cg.in); err != nil || len(entries) != len(v.keys) {
 			return &cannotRebuild{v.born, v.typeName()}
@@ -401,6 +403,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.construct("torch.vmap", v.function, v.inDims, v.outDims)
 	case *identityNumber:
 		return cg.construct("builtins.id", v.of)
+	case *addressNumber:
+		return &cannotRebuild{v.born, "a number computed from id()"}
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
 	case *mappingProxy:
@@ -493,10 +497,14 @@ func (cg *generator) buildDict(v *Dict) error {
 }
 
 func (cg *generator) buildSet(v *Set) error {
-	if v.frozen {
-		return cg.construct("builtins.frozenset", newList(v.items))
+	items, same := v.asBuilt()
+	if !same && v.shown != 0 {
+		return &cannotRebuild{v.shown, "a set whose order the program saw"}
 	}
-	return cg.buildItems(v.items, bytecode.BuildSet)
+	if v.frozen {
+		return cg.construct("builtins.frozenset", newList(items))
+	}
+	return cg.buildItems(items, bytecode.BuildSet)
 }
 
 func (cg *generator) buildFunction(v *Function) error {

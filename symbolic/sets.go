@@ -48,7 +48,7 @@ func (in *Interpreter) describedSet(d *trace.Description, object *existing) (Val
 	if _, absent := d.Payload.(bytecode.NoneType); absent || class != nil {
 		return &Opaque{object, d.Kind}, nil
 	}
-	set := &Set{frozen: d.Kind == "frozenset", index: map[any]int{}, mixed: true}
+	set := &Set{frozen: d.Kind == "frozenset", index: map[any]int{}, mixed: true} // of a history that is not known
 	members := &bytecode.List{Items: []bytecode.Object{}}
 	for _, item := range trace.Items(d.Payload) {
 		value, err := in.child(item, nil, "", nil)
@@ -144,27 +144,36 @@ func (in *Interpreter) setOf(value Value) (*Set, error) {
 	switch v := value.(type) {
 	case *Set:
 		return v, nil
-	case *Dict:
-		defer in.copying(storedHashes(v.index))()
 	case *Instance:
 		if set, ok := in.plainBase(v).(*Set); ok {
 			return set, nil
 		}
 	}
-	items, err := in.iterableItems(value)
+	made, err := in.newSet(nil, false)
 	if err != nil {
 		return nil, err
 	}
-	made, err := in.newSet(items, false)
-	if err != nil {
-		return nil, err
-	}
-	return made.(*Set), nil
+	return made.(*Set), in.addAll(made.(*Set), value)
 }
 
-// copySet is a set with the same items, whose table is laid out in a way that only Python knows.
+// addAll adds what an iterable that is no set gives. A dict hands over the hashes of its keys, and room is made for all of them first.
+func (in *Interpreter) addAll(s *Set, value Value) error {
+	if dict, ok := value.(*Dict); ok {
+		defer in.copying(storedHashes(dict.index))()
+		n, err := dict.length(in)
+		if err != nil {
+			return err
+		}
+		if s.table != nil && dict.class == nil {
+			s.table.reserve(n)
+		}
+	}
+	return in.eachItem(value, func(item Value) error { return in.setAdd(s, item) })
+}
+
+// copySet is a set with the same items.
 func (s *Set) copySet(frozen bool) *Set {
-	copied := &Set{items: append([]Value{}, s.items...), index: map[any]int{}, frozen: frozen, mixed: true, custom: s.custom}
+	copied := &Set{items: append([]Value{}, s.items...), index: map[any]int{}, frozen: frozen, mixed: true, custom: s.custom, table: s.copiedTable()}
 	for key, at := range s.index {
 		copied.index[key] = at
 	}
@@ -191,7 +200,7 @@ func (in *Interpreter) constructSet(values []Value, frozen bool) (Value, error) 
 		if err != nil {
 			return nil, err
 		}
-		set.frozen, set.mixed = frozen, true
+		set.frozen, set.mixed = frozen, set.table == nil
 		return set, nil
 	}
 	items, err := in.iterableItems(value)
@@ -258,18 +267,9 @@ func (in *Interpreter) setChangeMethod(s *Set, method string, values []Value) (V
 		}
 		return none(), true, err
 	case "clear":
-		err := in.replaceSet(s, nil)
-		s.mixed = s.object != nil // an empty table like that of a new set
-		return none(), true, err
+		return none(), true, in.clearSet(s)
 	case "pop":
-		switch len(s.items) {
-		case 0:
-			return nil, true, in.raise("KeyError", "pop from an empty set")
-		case 1:
-			item := s.items[0]
-			return item, true, in.removeItem(s, item)
-		}
-		return nil, true, unsupported(reasonIteration, "a set whose order only Python knows")
+		return in.setPop(s)
 	}
 	if len(values) != 1 {
 		return nil, false, nil
@@ -281,6 +281,21 @@ func (in *Interpreter) setChangeMethod(s *Set, method string, values []Value) (V
 		return in.setRemove(s, values[0], method == "remove")
 	}
 	return nil, false, nil
+}
+
+func (in *Interpreter) setPop(s *Set) (Value, bool, error) {
+	switch {
+	case len(s.items) == 0:
+		return nil, true, in.raise("KeyError", "pop from an empty set")
+	case len(s.items) == 1 && s.table == nil:
+		item := s.items[0]
+		return item, true, in.removeItem(s, item)
+	case s.table == nil:
+		return nil, true, unsupported(reasonIteration, "a set whose order only Python knows")
+	}
+	s.shown = in.frame.step
+	item := s.table.popped()
+	return item, true, in.removeItem(s, item)
 }
 
 func (in *Interpreter) allMembers(values []Value) ([]Value, error) {
@@ -297,76 +312,192 @@ func (in *Interpreter) allMembers(values []Value) ([]Value, error) {
 
 // setCombination is union, intersection, difference or symmetric_difference with any number of iterables.
 func (in *Interpreter) setCombination(s *Set, method string, values []Value) (Value, bool, error) {
-	functions := map[string]string{"union": "or_", "intersection": "and_", "difference": "sub", "symmetric_difference": "xor"}
 	if method == "symmetric_difference" && len(values) != 1 {
 		return nil, false, nil
 	}
-	result := s.copySet(s.frozen)
-	for _, value := range values {
-		other, err := in.setOf(value)
+	result := s
+	if len(values) == 0 || method == "union" {
+		result = s.copySet(s.frozen)
+	}
+	for i, value := range values {
+		real, err := in.real(value)
 		if err != nil {
 			return nil, true, err
 		}
-		function := functions[method]
-		if real, err := in.real(value); method == "intersection" && err == nil && real != Value(other) {
-			function = "pick"
-		}
-		if result, err = in.setOperator(function, result, other, s.frozen); err != nil {
+		if result, err = in.combineSets(result, method, in.plainBase(real), i == 0); err != nil {
 			return nil, true, err
 		}
 	}
 	return result, true, nil
 }
 
+// combineSets is one step of setCombination; what results from an earlier step may be changed in place.
+func (in *Interpreter) combineSets(s *Set, method string, value Value, first bool) (*Set, error) {
+	if method == "union" {
+		return s, in.unite(s, value)
+	}
+	other, err := in.setOf(value)
+	if err != nil {
+		return nil, err
+	}
+	_, isDict := value.(*Dict)
+	isSet := value == Value(other)
+	switch {
+	case method == "symmetric_difference" && !isSet: // the set just made of it is the result
+		other.frozen = s.frozen
+		return other, in.updateBy(other, "xor", s)
+	case method == "symmetric_difference":
+		return in.setOperator("xor", s, other, s.frozen)
+	case method == "difference" && first && (isSet || isDict):
+		return in.setOperator("sub", s, other, s.frozen)
+	case method == "difference":
+		if first {
+			s = s.copySet(s.frozen)
+		}
+		return s, in.updateBy(s, "sub", other)
+	case isSet:
+		return in.setOperator("and_", s, other, s.frozen)
+	}
+	return in.setOperator("pick", s, other, s.frozen)
+}
+
+// unite adds what an iterable gives.
+func (in *Interpreter) unite(s *Set, value Value) error {
+	if other, isSet := value.(*Set); isSet {
+		return in.updateBy(s, "or_", other)
+	}
+	s.mixed = true
+	return in.addAll(s, value)
+}
+
 // updateSet is a method that ends in update; intersection_update of several iterables keeps what lies in all of them.
 func (in *Interpreter) updateSet(s *Set, method string, values []Value) error {
-	functions := map[string]string{"update": "or_", "intersection_update": "and_", "difference_update": "sub", "symmetric_difference_update": "xor"}
+	functions := map[string]string{"intersection_update": "and_", "difference_update": "sub", "symmetric_difference_update": "xor"}
 	for _, value := range values {
 		real, err := in.real(value)
 		if err != nil {
 			return err
 		}
-		if _, isSet := real.(*Set); method == "update" && !isSet {
-			s.mixed = true
-			if err := in.eachItem(real, func(item Value) error { return in.setAdd(s, item) }); err != nil {
+		real = in.plainBase(real)
+		if method == "update" {
+			if err := in.unite(s, real); err != nil {
 				return err
 			}
 			continue
 		}
-		other, err := in.setOf(value)
+		other, err := in.setOf(real)
 		if err != nil {
 			return err
 		}
-		if err := in.updateBy(s, functions[method], other); err != nil {
+		function := functions[method]
+		_, isDict := real.(*Dict)
+		switch {
+		case function == "and_" && real != Value(other):
+			function = "pick"
+		case function == "xor" && isDict:
+			function = "exchange keys"
+		}
+		if err := in.updateBy(s, function, other); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// updateBy changes a set in place, item by item.
+// updateBy changes a set in place, item by item and in the order in which CPython does it.
 func (in *Interpreter) updateBy(s *Set, function string, other *Set) error {
 	s.mixed = true
-	defer in.copying(storedHashes(other.index))()
-	if function == "or_" || function == "xor" {
-		for _, item := range append([]Value{}, other.items...) {
-			inside, err := s.contains(in, item)
-			switch {
-			case err != nil:
-			case !inside:
-				err = in.setAdd(s, item)
-			case function == "xor":
-				err = in.removeItem(s, item)
-			}
-			if err != nil {
-				return err
-			}
+	if s == other {
+		if function == "sub" || function == "xor" {
+			return in.clearSet(s)
 		}
 		return nil
 	}
+	defer in.copying(hashesOfBoth(s, other))()
+	switch function {
+	case "or_":
+		return in.mergeSet(s, other)
+	case "xor":
+		return in.exchange(s, other, other.ordered())
+	case "exchange keys":
+		return in.exchange(s, other, other.items)
+	case "sub":
+		err := in.keepItems(s, other, false)
+		if s.table != nil {
+			s.table.purge()
+		}
+		return err
+	}
+	if s.object != nil {
+		return in.keepItems(s, other, true)
+	}
+	result, err := in.setOperator(function, s, other, false)
+	if err == nil {
+		in.activity++
+		s.items, s.index, s.custom, s.table = result.items, result.index, result.custom, result.table
+		s.version++
+	}
+	return err
+}
+
+// hashesOfBoth are the hashes that two sets keep of their items.
+func hashesOfBoth(a, b *Set) map[*Instance]*customHash {
+	stored := storedHashes(a.index)
+	for instance, hash := range storedHashes(b.index) {
+		stored[instance] = hash
+	}
+	return stored
+}
+
+// mergeSet adds the items of a set (set_merge of CPython's Objects/setobject.c).
+func (in *Interpreter) mergeSet(s, other *Set) error {
+	if other.table == nil {
+		s.table = nil
+	}
+	whole := false
+	if s.table != nil && other.table.used > 0 {
+		s.table.reserve(other.table.used)
+		whole = s.table.takesWhole(other.table)
+	}
+	for _, item := range other.ordered() {
+		if err := in.setAdd(s, item); err != nil {
+			return err
+		}
+	}
+	if whole && s.table != nil {
+		finger := s.table.finger
+		s.table = other.table.clone()
+		s.table.finger = finger
+	}
+	return nil
+}
+
+// exchange removes the items that lie in both sets and adds the others, in the order given.
+func (in *Interpreter) exchange(s, other *Set, items []Value) error {
+	if other.table == nil {
+		s.table = nil
+	}
+	for _, item := range items {
+		inside, err := s.contains(in, item)
+		switch {
+		case err != nil:
+		case inside:
+			err = in.removeItem(s, item)
+		default:
+			err = in.setAdd(s, item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepItems removes the items that do not lie in the other set, or those that do.
+func (in *Interpreter) keepItems(s, other *Set, common bool) error {
 	for _, item := range append([]Value{}, s.items...) {
 		inside, err := other.contains(in, item)
-		if err == nil && inside == (function == "sub") {
+		if err == nil && inside != common {
 			err = in.removeItem(s, item)
 		}
 		if err != nil {
@@ -374,6 +505,15 @@ func (in *Interpreter) updateBy(s *Set, function string, other *Set) error {
 		}
 	}
 	return nil
+}
+
+// clearSet empties a set, whose table is then like that of a new one.
+func (in *Interpreter) clearSet(s *Set) error {
+	err := in.replaceSet(s, nil)
+	if s.object == nil {
+		s.mixed, s.table = false, newSetTable()
+	}
+	return err
 }
 
 func (in *Interpreter) replaceSet(s *Set, items []Value) error {
@@ -416,6 +556,10 @@ func (in *Interpreter) removeItem(s *Set, item Value) error {
 	}
 	in.recordSetChange(s, item, true)
 	s.mixed = true
+	s.version++
+	if s.table != nil {
+		s.table.remove(s.items[position])
+	}
 	s.items = append(append([]Value{}, s.items[:position]...), s.items[position+1:]...)
 	for key, at := range s.index {
 		if at == position {
@@ -450,52 +594,57 @@ func (in *Interpreter) setRelation(s *Set, method string, argument Value) (Value
 
 // setOperator makes a set from two; of two equal items CPython keeps the left one, but of an intersection that of the smaller set.
 func (in *Interpreter) setOperator(function string, a, b *Set, frozen bool) (*Set, error) {
-	stored := storedHashes(a.index)
-	for instance, hash := range storedHashes(b.index) {
-		stored[instance] = hash
-	}
-	defer in.copying(stored)()
-	var kept []Value
-	walk := func(from, other *Set, when bool) error {
-		for _, item := range from.items {
-			inside, err := other.contains(in, item)
-			if err != nil {
-				return err
-			}
-			if inside == when {
-				kept = append(kept, item)
-			}
-		}
-		return nil
-	}
+	defer in.copying(hashesOfBoth(a, b))()
 	var err error
-	switch function {
-	case "and_":
-		if len(b.items) > len(a.items) {
-			a, b = b, a
-		}
-		err = walk(b, a, true)
-	case "pick": // of an intersection with an iterable that is no set
-		err = walk(b, a, true)
-	case "or_":
-		kept = append(kept, a.items...)
-		err = walk(b, a, false)
-	case "xor":
-		if err = walk(b, a, false); err == nil {
-			err = walk(a, b, false)
-		}
+	result := (*Set)(nil)
+	switch {
+	case function == "or_":
+		result = a.copySet(frozen)
+		err = in.updateBy(result, function, b)
+	case function == "xor":
+		result = b.copySet(frozen)
+		err = in.updateBy(result, function, a)
+	case function == "sub" && len(a.items)>>2 > len(b.items):
+		result = a.copySet(frozen)
+		err = in.updateBy(result, function, b)
+	case function == "sub":
+		result, err = in.setWhere(a, a.ordered(), b, false, frozen)
+	case function == "pick": // an intersection with an iterable that is no set is picked from that, in its order
+		result, err = in.setWhere(b, b.items, a, true, frozen)
+	case len(b.items) <= len(a.items):
+		result, err = in.setWhere(b, b.ordered(), a, true, frozen)
 	default:
-		err = walk(a, b, false)
+		result, err = in.setWhere(a, a.ordered(), b, true, frozen)
 	}
+	if err == nil {
+		result.mixed = true
+	}
+	return result, err
+}
+
+// setWhere makes a set of the items of one that lie in another, or of those that do not, in the order given.
+func (in *Interpreter) setWhere(from *Set, items []Value, other *Set, when, frozen bool) (*Set, error) {
+	made, err := in.newSet(nil, frozen)
 	if err != nil {
 		return nil, err
 	}
-	made, err := in.newSet(kept, frozen)
-	if err != nil {
-		return nil, err
+	result := made.(*Set)
+	if from.table == nil {
+		result.table = nil
 	}
-	made.(*Set).mixed = true
-	return made.(*Set), nil
+	for _, item := range items {
+		inside, err := other.contains(in, item)
+		if err != nil {
+			return nil, err
+		}
+		if inside != when {
+			continue
+		}
+		if err := in.setAdd(result, item); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
 }
 
 // setLike lists the items of sets and of the views of a dict that behave as sets; false for anything else.
@@ -538,6 +687,9 @@ func (in *Interpreter) setLikeOperator(row operatorRow, left, right Value) (Valu
 		return nil, true, err
 	}
 	value, err := in.setOperator(row.function, a, b, false)
+	if err == nil {
+		value.table = nil // views of dicts have an algorithm of their own
+	}
 	return value, true, err
 }
 

@@ -86,7 +86,28 @@ func (in *Interpreter) initInstance(v *Instance, arguments Arguments) error {
 			arguments.Keywords = nil
 		}
 	}
-	return in.initBase(v.base, arguments)
+	if err := in.initBase(v.base, arguments); err != nil {
+		return err
+	}
+	return in.initProperty(v)
+}
+
+// initProperty gives an instance of a subclass of property a __doc__ of its own, that of its getter where none was passed, as the class's own
+// would hide it.
+func (in *Interpreter) initProperty(v *Instance) error {
+	property, ok := v.base.(*descriptorValue)
+	if !ok || property.kind != "property" || property.doc != nil {
+		return nil
+	}
+	getter, err := in.real(property.parts[0])
+	if err != nil || isNone(getter) {
+		return err
+	}
+	doc, err := in.optionalAttribute(getter, "__doc__")
+	if err != nil || doc == nil {
+		return err
+	}
+	return in.setAttribute(v, "__doc__", doc)
 }
 
 func (in *Interpreter) initialItems(kind string, arguments Arguments) ([]Value, error) {

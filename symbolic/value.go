@@ -154,6 +154,11 @@ type Set struct {
 	mixed  bool // the order of iteration is not that of a table into which the items came in their order
 	object *existing
 	custom bool // an item has a __hash__ or __eq__ of its own
+	table  *setTable
+	// shown is the step at which the program saw the order; arbitrary says that it saw one of many that might have been.
+	shown     int
+	arbitrary bool
+	version   int // counts changes
 }
 
 // SliceValue is a slice object.

@@ -56,6 +56,36 @@ def named_class_by_instance(x: Any) -> Any:
     return pair.__class__(*(item * 2 for item in pair))
 
 
+class DescribedProperty(property):
+    """Its own text hides that of a property's getter, unless the instance has it."""
+
+
+@calls(lambda: ())
+def texts_of_properties() -> Any:
+    class Holder:
+        @DescribedProperty
+        def described(self) -> int:
+            """Of the getter."""
+            return 1
+
+    return Holder.described.__doc__, Holder().described
+
+
+@calls(lambda: ())
+def hash_from_an_address() -> Any:
+    class Group(set[int]):
+        def __hash__(self) -> int:  # type: ignore[override]
+            return int(id(self) & 0x7FFFFFFF)
+
+    group = Group()
+    groups = {group}
+    first = group in groups
+    groups.remove(group)
+    second = group in groups
+    groups.add(group)
+    return first, second, len(groups), {group: 3}[group]
+
+
 class Text(str):
     """A text that tells more than its letters."""
 
