@@ -779,27 +779,39 @@ func (in *Interpreter) length(value Value) (int, error) {
 		}
 		return int(in.shapes().Specialise(v.meta.Sizes[0])), in.used(v)
 	case *Instance:
-		method, err := in.specialMethod(v.class, "__len__", v)
+		return in.lengthByMethod(v.class, v)
+	case *Class:
+		meta, err := in.metaclassOf(v)
 		if err != nil {
 			return 0, err
 		}
-		if method != nil {
-			result, err := in.call(method, Arguments{})
-			if err != nil {
-				return 0, err
-			}
-			if result, err = in.real(result); err != nil {
-				return 0, err
-			}
-			if n, ok := constantInt(result); ok && n >= 0 {
-				return int(n), nil
-			}
-			return 0, unsupported(reasonItem, "len of %s", v.class.name)
-		}
+		return in.lengthByMethod(meta, v)
 	case *Opaque:
 		return 0, unsupported(reasonItem, "len of %s", v.kind)
 	}
 	return 0, in.raise("TypeError", "object of type '"+shortName(value.typeName())+"' has no len()")
+}
+
+// lengthByMethod is what the __len__ of a value's class gives.
+func (in *Interpreter) lengthByMethod(class *Class, value Value) (int, error) {
+	method, err := in.specialMethod(class, "__len__", value)
+	if err != nil {
+		return 0, err
+	}
+	if method == nil {
+		return 0, in.raise("TypeError", "object of type '"+class.baseName()+"' has no len()")
+	}
+	result, err := in.call(method, Arguments{})
+	if err != nil {
+		return 0, err
+	}
+	if result, err = in.real(result); err != nil {
+		return 0, err
+	}
+	if n, ok := constantInt(result); ok && n >= 0 {
+		return int(n), nil
+	}
+	return 0, unsupported(reasonItem, "len of %s", class.name)
 }
 
 func (in *Interpreter) buildMap(f *Frame, count int) error {

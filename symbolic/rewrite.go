@@ -345,8 +345,20 @@ func (r *rewriter) writeTop(cg *generator) error {
 		held[i] = cg.temp()
 		cg.storeSlot(held[i])
 	}
+	r.deleteParameters(cg.builder)
 	own := len(r.state(0))
 	return r.enter(cg.builder, 0, held[:own], held[own:])
+}
+
+// deleteParameters unbinds the parameters of T that the program has deleted and may still read, which then raises.
+func (r *rewriter) deleteParameters(b *builder) {
+	f := r.frames[0]
+	live := f.info.liveAt(f.info.index[f.current], f.code)
+	for k, value := range f.locals[:f.parameters] {
+		if value == nil && live[k] {
+			b.slots[b.emit(bytecode.DeleteFast, 0)] = b.locals[k]
+		}
+	}
 }
 
 // enter restores frame k from the given variables and runs what stands for its instruction, ahead of a whole copy of the base code:

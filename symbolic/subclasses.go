@@ -157,13 +157,29 @@ func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments)
 		}
 	}
 	for i, argument := range arguments.Positional {
-		arguments.Positional[i] = in.plainBase(argument)
+		if !storesArgument(v.base, method, i) {
+			arguments.Positional[i] = in.plainBase(argument)
+		}
 	}
 	value, err := in.callMethod(&Builtin{name: name, self: v.base}, arguments)
 	if value == v.base {
 		value = v // an in-place operator returns its receiver
 	}
 	return value, true, err
+}
+
+// storesArgument tells arguments of a container's methods that the container holds afterwards as they are.
+func storesArgument(container Value, method string, index int) bool {
+	switch method {
+	case "append", "appendleft", "add", "setdefault":
+		return true
+	case "insert":
+		return index == 1
+	case "__setitem__":
+		_, isDict := container.(*Dict)
+		return isDict || index == 1
+	}
+	return false
 }
 
 // plainBase is the base of an instance whose class leaves the builtin type's methods as they are, as C code that reads it would see it.

@@ -79,27 +79,28 @@ class Writer:
         words = self.grammar.words.get(hole)
         return self.choose(words) if words else self.expression(hole, depth)
 
-    def block(self, depth: int, extra: Sequence[str]) -> str:
+    def block(self, depth: int, extra: Sequence[str], indent: str) -> str:
         """The indented statements of a block; ``extra`` are statements that only this kind of block may hold."""
         lines = [self.statement(depth - 1) for _ in range(self.choose([1, 1, 2]))]
         if extra:
             lines.insert(self.choose([0, 1]), self.fill(self.choose(extra), 1))
         text = "\n".join(lines)
-        return "\n" + "\n".join("    " + line for line in text.splitlines()) + "\n"
+        return "\n" + "\n".join(indent + line for line in text.splitlines()) + "\n"
 
     def statement(self, depth: int) -> str:
         """A statement."""
         self.budget -= 1
         if depth <= 0 or self.budget <= 0 or self.choose([True, True, False]):
             return self.fill(self.choose(self.grammar.simple), 2)
-        return HOLE.sub(lambda match: self.part(match[1], depth), self.choose(self.grammar.blocks))
+        return HOLE.sub(lambda match: self.part(match, depth), self.choose(self.grammar.blocks))
 
-    def part(self, hole: str, depth: int) -> str:
+    def part(self, match: re.Match[str], depth: int) -> str:
         """What stands for one hole of a compound statement."""
-        if hole not in self.grammar.extra:
-            return self.hole(hole, 2)
-        text = self.block(depth, self.grammar.extra[hole])
-        return text.replace("\n    ", "\n      ") if hole == "C" else text
+        if match[1] not in self.grammar.extra:
+            return self.hole(match[1], 2)
+        line = match.string[: match.start()].rpartition("\n")[2]
+        indent = line[: len(line) - len(line.lstrip())] + ("    " if line.endswith(":") else "")
+        return self.block(depth, self.grammar.extra[match[1]], indent)
 
     def calls(self) -> str:
         """The arguments of ``@calls``: those of three to five calls, and an option."""

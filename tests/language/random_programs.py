@@ -8,27 +8,27 @@ difference.
 from __future__ import annotations
 
 import argparse
+import gc
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from checks import check
 from generate import Writer
-from grammars import GRAMMARS
-from outcome import run
+from generated import differs, read
+from grammars import GRAMMARS, MIX
 from shrink import shrink
-from variants import Program, parsed
 
 SECONDS = 30  # of this process's own time
 PATIENCE = 300  # seconds on the clock
-CHUNK = 250
+CHUNK = 1000
 
 
 class Late(BaseException):
@@ -41,28 +41,7 @@ def text_of(seed: int, number: int, names: Sequence[str]) -> str:
     return Writer(source.choice, GRAMMARS[names[number % len(names)]]).program()
 
 
-def program_of(text: str) -> Program | None:
-    """The program of a text; None where some combination is no Python, or has no arguments."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return next(parsed(text, "<random program>"))
-    except Exception:
-        return None
-
-
-def steady(program: Program) -> bool:
-    """Whether plain runs give the same every time, so that there is something to compare with, and soon."""
-    outcomes = []
-    for _ in range(2):
-        space = program.namespace()
-        outcomes.append(
-            [run(space[program.name], given, space, program.filename)[:3] for given in program.arguments(space)]
-        )
-    return bool(outcomes[0] == outcomes[1])
-
-
-def timed(function: Any, *arguments: Any) -> Any:
+def timed(function: Callable[[], list[Any]], seconds: float) -> list[Any]:
     """Call with a limit to the time."""
 
     def late(*_: Any) -> None:
@@ -71,9 +50,9 @@ def timed(function: Any, *arguments: Any) -> Any:
     signal.signal(signal.SIGALRM, late)
     signal.signal(signal.SIGVTALRM, late)
     signal.alarm(PATIENCE)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
-        return function(*arguments)
+        return function()
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.alarm(0)
@@ -81,31 +60,38 @@ def timed(function: Any, *arguments: Any) -> Any:
 
 def failure(text: str) -> str | None:
     """How a program differs, or None; what says nothing of the compiler is ``"skipped"``."""
-    program = program_of(text)
     try:
-        if program is None or not timed(steady, program):
-            return "skipped"
-    except Late:
-        return "skipped"
-    except Exception:
+        program = read(text)
+        eager = timed(program.plain, SECONDS / 10)
+    except (Late, Exception):
         return "skipped"
     try:
-        timed(check, program)
+        captured = timed(program.compiled, SECONDS)
     except Late:
         return "took too long"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    return None
+    if (found := differs(program, eager, captured)) is None:
+        return None
+    steady = [call[:3] for call in program.plain()] == [call[:3] for call in eager]
+    return found if steady else "skipped"
 
 
-def fails(text: str) -> bool:
-    """Whether a program differs."""
-    return failure(text) not in (None, "skipped")
+def kind(found: str | None) -> str:
+    """What a difference is about, whichever call shows it first."""
+    return re.sub(r"call \d+", "call", found or "")[:60]
+
+
+def smaller(text: str, found: str) -> str:
+    """A small program that differs in the same way."""
+    return shrink(text, lambda other: kind(failure(other)) == kind(found))
 
 
 def work(options: argparse.Namespace) -> None:
     """Run programs, one line for each; what a child process does."""
     warnings.simplefilter("ignore")
+    gc.collect()
+    gc.freeze()  # collections need not look at what was imported
     for number in range(options.first, options.first + options.count):
         text = text_of(options.seed, number, options.grammar)
         print("at", number, flush=True)
@@ -113,8 +99,8 @@ def work(options: argparse.Namespace) -> None:
         if found in (None, "skipped"):
             print(found or "same", flush=True)
             continue
-        small = shrink(text, fails) if options.shrink else text
-        report = failure(small)
+        small = smaller(text, found) if found and options.shrink else text
+        report = failure(small) or f"differs only at times: {found}" if options.shrink else found
         kept = options.keep / f"{options.seed}_{number}.py"
         kept.write_text(f"# {number}: {report}\n".replace("\n", " ") + "\n" + small)
         print("differs", f"{number}: {report}"[:600].replace("\n", " "), flush=True)
@@ -148,7 +134,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--grammar", nargs="*", default=list(GRAMMARS), choices=list(GRAMMARS))
+    parser.add_argument("--grammar", nargs="*", default=list(MIX), choices=list(GRAMMARS))
     parser.add_argument("--keep", type=Path, default=Path("/tmp"), help="folder for programs that differ")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -94,6 +95,44 @@ def in_place_on_one_of_several_views(x: torch.Tensor) -> None:
         row.add_(1)
 
 
+def a_deleted_parameter(x: int) -> int:
+    del x
+    return x  # noqa: F821 - that it raises is what is tested
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 3
+
+
+class Stack(list[Any]):
+    def push(self, item: Any) -> Stack:
+        self.append(item)
+        return self
+
+
+def kept_as_they_are(stack: Stack, table: OrderedDict[Any, Any]) -> Any:
+    table.setdefault(Level.LOW, Level.HIGH)
+    stack.insert(0, Level.LOW)
+    return stack.push(Level.HIGH), Stack([1]).push(Level.HIGH)
+
+
+class Sized(type):
+    def __len__(cls) -> int:
+        return 4
+
+
+class Measured(metaclass=Sized):
+    pass
+
+
+def the_length_of_classes(x: int) -> Any:
+    try:
+        return len(Measured), len(Counting)  # type: ignore[arg-type]
+    except TypeError as error:
+        return x, len(Measured), str(error)
+
+
 def leaf() -> torch.Tensor:
     return torch.ones(2, 3).requires_grad_()
 
@@ -109,6 +148,9 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (detached, [(leaf(),)]),
     (caught_in_place_on_a_view_of_a_leaf, [(leaf(),), (torch.ones(2, 3),)]),
     (in_place_on_one_of_several_views, [(leaf(),), (torch.ones(2, 3),)]),
+    (a_deleted_parameter, [(1,)]),
+    (kept_as_they_are, [(Stack(), OrderedDict())]),
+    (the_length_of_classes, [(1,)]),
 ]
 
 

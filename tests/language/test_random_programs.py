@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from grammars import GRAMMARS
-from random_programs import fails, failure, text_of
-from shrink import shrink
+from grammars import MIX
+from random_programs import failure, smaller, text_of
 
 COUNT = int(os.environ.get("FUSEE_TEST_PROGRAMS", "20"))
 SEED = int(os.environ.get("FUSEE_TEST_SEED", "0"))
@@ -19,6 +18,6 @@ SEED = int(os.environ.get("FUSEE_TEST_SEED", "0"))
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("number", range(COUNT))
 def test_random_program(number: int) -> None:
-    text = text_of(SEED, number, list(GRAMMARS))
+    text = text_of(SEED, number, MIX)
     found = failure(text)
-    assert found in (None, "skipped"), f"{found} in\n{shrink(text, fails)}"
+    assert found in (None, "skipped"), f"{found} in\n{smaller(text, found)}"

@@ -51,13 +51,13 @@ class Program:
         return [eval(compile(ast.Expression(item), "calls", "eval"), space) for item in self.given]
 
 
-def observer() -> dict[str, Any]:
+def observer(exact: bool = False) -> dict[str, Any]:
     """A function that breaks the graph and writes down what its arguments hold at that moment, and where."""
     observed: list[Any] = []
 
     @fusee.disable
     def observe(*values: Any) -> None:
-        observed.append(Describer()(values))
+        observed.append(Describer(exact)(values))
 
     return {"observe": observe, "OBSERVED": observed}
 

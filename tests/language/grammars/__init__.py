@@ -12,3 +12,6 @@ GRAMMARS: dict[str, Grammar] = {
     "tensors": tensors.GRAMMAR,
     "modules": modules.GRAMMAR,
 }
+
+# Which grammar each program in a row is of: one of modules takes as long as ten others.
+MIX = (*["language", "objects", "tensors"] * 6, "tensors", "modules")

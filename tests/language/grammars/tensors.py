@@ -94,7 +94,7 @@ $u
 ($T * $n)
 ($T + $i)
 ($i - $T)
--$T
+(-$T)
 $T.abs()
 $T.relu()
 torch.relu($T)
@@ -160,7 +160,7 @@ $T.repeat(2, 1)
 torch.cat([$T, $T], $m)
 torch.stack([$T, $T], $m)
 torch.zeros_like($T)
-torch.ones_like($T) * $i
+(torch.ones_like($T) * $i)
 torch.full_like($T, $n)
 torch.zeros($n, 3)
 torch.ones($T.size(0))
@@ -177,7 +177,7 @@ $T.double().float()
 $T.long().float()
 $T.int()
 $T.type_as($T)
-$T @ $T.t()
+($T @ $T.t())
 $T.matmul(WEIGHT.t())
 F.linear($T, WEIGHT)
 torch.mm($T, $T.t())
@@ -193,9 +193,9 @@ $T.argmax($m)
 $T.topk(1)[0]
 $T.mean()
 $T.floor_divide(2)
-$T // 2
-$T % 3
-$T ** 2
+($T // 2)
+($T % 3)
+($T ** 2)
 $T.square()
 $T.mul(2).add_($i)
 $T.add($T, alpha=2)
@@ -362,7 +362,7 @@ holder
 holder.history
 $T.nonzero(as_tuple=True)
 torch.is_tensor($x)
-$T == $T
+($T == $T)
 slice($i, $n)
 ($c, $c)
 $T.tolist()

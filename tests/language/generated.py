@@ -1,0 +1,132 @@
+"""Random programs: read from text, run as they are and compiled, and compared bit by bit."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from checks import compare
+from outcome import Describer, Elements, observed
+from variants import observer, opaque, words_of
+
+import fusee
+
+NAME = "generated"
+FILENAME = "<random program>"
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A function with the definitions ahead of it, and the arguments of its calls."""
+
+    header: types.CodeType
+    function: types.CodeType
+    given: list[types.CodeType]
+    words: dict[str, Any]
+
+    def outcomes(self, wrap: Callable[[Function], Function]) -> list[Any]:
+        """What each call does, and then the first one again, in definitions made afresh."""
+        space: dict[str, Any] = {"__name__": "programs", "opaque": opaque, **observer(exact=True)}
+        exec(self.header, space)
+        exec(self.function, space)
+        arguments = [eval(given, space) for given in [*self.given, self.given[0]]]
+        function = wrap(space[NAME])
+        return [observed(function, given, space, FILENAME, Describer(exact=True)) for given in arguments]
+
+    def plain(self) -> list[Any]:
+        """What each call does uncompiled."""
+        return self.outcomes(lambda function: function)
+
+    def compiled(self) -> list[Any]:
+        """What each call does compiled."""
+        fusee.reset()
+        return self.outcomes(lambda function: fusee.compile(function, **self.words))
+
+    def doubled(self) -> list[Any]:
+        """What each call does uncompiled where floats have twice the bits, so that roundings hardly show."""
+        kept = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        try:
+            return self.plain()
+        finally:
+            torch.set_default_dtype(kept)
+
+
+@functools.lru_cache(maxsize=16)
+def code_of(text: str) -> types.CodeType:
+    """The code of definitions that many programs share."""
+    return compile(text, FILENAME, "exec")
+
+
+def read(text: str) -> Generated:
+    """The program of a text. Raises SyntaxError where it is no Python."""
+    header, calls, rest = text.rpartition("\n@calls(")
+    function = ast.parse(calls + rest).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    decorator = function.decorator_list.pop()
+    assert isinstance(decorator, ast.Call)
+    given = [compile(ast.Expression(item), "calls", "eval") for item in decorator.args]
+    code = compile(ast.Module([function], []), FILENAME, "exec")
+    return Generated(code_of(header), code, given, words_of(decorator))
+
+
+def differs(program: Generated, eager: list[Any], captured: list[Any]) -> str | None:
+    """How compiled runs differ from plain ones, None if they do not."""
+    for number, (one, other) in enumerate(zip(eager, captured, strict=True)):
+        try:
+            compare(one, other, f"call {number}")
+        except AssertionError as error:
+            return None if only_rounding(program, eager, captured) else str(error)
+    return None
+
+
+def only_rounding(program: Generated, eager: list[Any], captured: list[Any]) -> bool:
+    """Whether runs differ in floats alone, all of which are as near to those of float64 as plain ones are."""
+    pairs = [pair for one, other in zip(eager, captured, strict=True) for pair in leaves(one, other)]
+    if not all(isinstance(one, Elements) and isinstance(other, Elements) for one, other in pairs):
+        return False
+    try:
+        near = program.doubled()
+    except Exception:
+        return False
+    found = itertools.chain.from_iterable(map(triples, eager, captured, near))
+    return all(is_near(*triple) for triple in found)
+
+
+def leaves(eager: Any, captured: Any) -> Iterator[tuple[Any, Any]]:
+    """The innermost places in which two descriptions differ."""
+    if isinstance(eager, tuple | list) and type(eager) is type(captured) and len(eager) == len(captured):
+        for one, other in zip(eager, captured, strict=True):
+            yield from leaves(one, other)
+    elif eager != captured:
+        yield eager, captured
+
+
+def triples(eager: Any, captured: Any, near: Any) -> Iterator[tuple[Elements, Elements, Any]]:
+    """Tensors that differ, with what stands in their place in a third description."""
+    if isinstance(eager, Elements):
+        if eager != captured:
+            yield eager, captured, near
+    elif isinstance(eager, tuple | list):
+        others = near if isinstance(near, tuple | list) and len(near) == len(eager) else [None] * len(eager)
+        for items in zip(eager, captured, others, strict=True):
+            yield from triples(*items)
+
+
+def is_near(eager: Elements, captured: Elements, near: Any) -> bool:
+    """Whether floats are at most as far from those of float64 as the farthest of a plain run, or one unit off."""
+    one, other = eager.tensor, captured.tensor
+    if not one.is_floating_point() or not isinstance(near, Elements) or near.tensor.shape != one.shape:
+        return False
+    right = near.tensor.double()
+    most = (one.double() - right).abs().max()
+    unit = right.abs() * torch.finfo(one.dtype).eps
+    return bool(((other.double() - right).abs() <= torch.maximum(most, unit)).all())
