@@ -519,7 +519,10 @@ class Images(torch.nn.Module):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_cuda_convolutions(dtype: torch.dtype) -> None:
+def test_cuda_convolutions(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        torch.backends.cudnn, "allow_tf32", False
+    )  # where it is allowed, the layout decides whether it is used
     images = Images().to("cuda", dtype).eval()
     x = random(4, 3, 64, 64, dtype=dtype)
     with torch.no_grad():
