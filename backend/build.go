@@ -10,7 +10,7 @@ import (
 // build turns an aten-level graph into a program: pointwise operators become formulas, reductions and normalisations their parts, views
 // descriptions of memory, and everything else library calls.
 func build(c *compilation) error {
-	b := &builder{program: &program{graph: c.graph, values: map[valueKey]operand{}}, compilation: c, arranging: newArranging(c.graph)}
+	b := &builder{program: &program{graph: c.graph, values: map[valueKey]operand{}}, compilation: c, arranging: newArranging(c)}
 	for _, input := range c.graph.Inputs {
 		b.input(input)
 	}
@@ -73,6 +73,9 @@ func (b *builder) output(value graph.Value) (operand, error) {
 
 // node appends one aten-level node in the first form that fits it.
 func (b *builder) node(node *graph.Node) error {
+	if b.fold(node) {
+		return nil
+	}
 	if len(node.Mutates) == 0 && !node.Random {
 		for _, form := range []func(*graph.Node) bool{b.alias, b.view, b.pointwise, b.decompose, b.convolution, b.pooling} {
 			if form(node) {

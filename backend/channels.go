@@ -16,11 +16,22 @@ const fewestConvolutions = 3
 type arranging struct {
 	on       bool
 	declared map[*tensor]graph.Meta // what the program sees of a tensor whose channels lie together
+	copies   map[copyKey]graph.Value
+	folding  folding
+}
+
+// copyKey is a tensor at a number of barriers.
+type copyKey struct {
+	tensor  *tensor
+	segment int
 }
 
 // newArranging decides for a graph: most of what its convolutions make must stay inside of it.
-func newArranging(g *graph.Graph) arranging {
-	result := arranging{declared: map[*tensor]graph.Meta{}}
+func newArranging(c *compilation) arranging {
+	g, result := c.graph, arranging{declared: map[*tensor]graph.Meta{}, copies: map[copyKey]graph.Value{}}
+	if c.compiler.options.Unfused {
+		return result
+	}
 	count, inside, outside := 0, int64(0), int64(0)
 	for _, node := range g.Nodes {
 		if convolves(node) {
@@ -34,7 +45,23 @@ func newArranging(g *graph.Graph) arranging {
 		}
 	}
 	result.on = count >= fewestConvolutions && outside <= inside/4
+	if result.on && !c.compiler.options.RoundIntermediates {
+		result.folding = newFolding(g)
+	}
 	return result
+}
+
+// bound lists a node's arguments as its operator's parameters take them; nil where the table lacks the operator.
+func bound(node *graph.Node) []graph.Value {
+	op, ok := graph.LookUp(node.Target)
+	if !ok {
+		return nil
+	}
+	values, err := op.Bind(node.Args, node.Keywords)
+	if err != nil {
+		return nil
+	}
+	return values
 }
 
 // convolves reports whether a node convolves images on a GPU by kernels that the library has for both layouts.
@@ -43,14 +70,14 @@ func convolves(node *graph.Node) bool {
 	if name != "conv2d" && name != "convolution" || len(node.Outputs) != 1 || len(node.Mutates) > 0 {
 		return false
 	}
-	result := &node.Outputs[0].Meta
-	weight, ok := graph.MetaOf(node.Args[1])
-	plain := ok && result.Device.Type == "cuda" && result.DType.IsFloat() && result.DType != graph.Float64 && weight.DType == result.DType
-	if !plain || len(result.Sizes) != 4 || len(weight.Sizes) != 4 || isStatic(result.Sizes[1], 1) || isStatic(weight.Sizes[1], 1) {
+	arguments := bound(node)
+	if arguments == nil || name == "convolution" && arguments[6] != false || arguments[len(arguments)-1] != int64(1) {
 		return false
 	}
-	groups, transposed := node.Args[len(node.Args)-1], name == "convolution" && node.Args[6] != false
-	return !transposed && (name == "conv2d" && len(node.Args) < 7 || groups == int64(1))
+	result := &node.Outputs[0].Meta
+	weight, ok := graph.MetaOf(arguments[1])
+	plain := ok && result.Device.Type == "cuda" && result.DType.IsFloat() && result.DType != graph.Float64 && weight.DType == result.DType
+	return plain && len(result.Sizes) == 4 && len(weight.Sizes) == 4 && !isStatic(result.Sizes[1], 1) && !isStatic(weight.Sizes[1], 1)
 }
 
 // convolution has a convolution take and make images whose channels lie together.
@@ -58,7 +85,7 @@ func (b *builder) convolution(node *graph.Node) bool {
 	if !b.arranging.on || !convolves(node) || !b.emits(node.Outputs[0].Meta.Device) {
 		return false
 	}
-	arguments := slices.Clone(node.Args)
+	arguments := bound(node)
 	for index := range 2 {
 		turned, ok := b.withChannelsTogether(node, arguments[index])
 		if !ok {
@@ -79,14 +106,14 @@ func (b *builder) pooling(node *graph.Node) bool {
 	if _, arranged := b.arranging.declared[b.program.values[key].tensor]; !arranged {
 		return false
 	}
-	b.callArranged(node, node.Args)
+	b.callArranged(node, bound(node))
 	return true
 }
 
 // callArranged appends a library call with other arguments, whose result has its channels together.
 func (b *builder) callArranged(node *graph.Node, arguments []graph.Value) {
 	call := *node
-	call.Args = arguments
+	call.Args, call.Keywords = arguments, nil
 	op := &operation{kind: library, node: &call, name: shortName(node.Target)}
 	for _, value := range tensorArguments(&call) {
 		key, _ := keyOf(value)
@@ -136,12 +163,24 @@ func (b *builder) withChannelsTogether(node *graph.Node, value graph.Value) (gra
 	}
 	wanted := b.channelsTogether(t.meta)
 	wanted.Offset = t.meta.Offset
+	if slices.EqualFunc(t.meta.Strides, wanted.Strides, sameSize) {
+		return value, true
+	}
 	for dimension, stride := range wanted.Strides {
 		if !sameSize(t.meta.Strides[dimension], stride) && !isStatic(t.meta.Sizes[dimension], 1) {
-			return b.copied(node, t, b.arranged), true
+			return b.turned(node, t), true
 		}
 	}
 	return b.named(t.under(wanted)), true
+}
+
+// turned is a copy of a tensor with its channels together; one for all who ask before memory changes.
+func (b *builder) turned(node *graph.Node, t *tensor) graph.Value {
+	key := copyKey{t, b.segment}
+	if b.arranging.copies[key] == nil {
+		b.arranging.copies[key] = b.copied(node, t, b.arranged)
+	}
+	return b.arranging.copies[key]
 }
 
 // named makes a tensor a value of the program.

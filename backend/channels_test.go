@@ -59,3 +59,53 @@ func TestChannelsOfImagesLieTogetherBetweenConvolutions(t *testing.T) {
 		}
 	}
 }
+
+// residual is relu(norm(conv(relu(norm(conv(x))))) + x), with the last two in place, three times.
+func residual(t *testing.T, observed bool) *graph.Graph {
+	t.Helper()
+	g := graph.NewGraph("residual")
+	meta := func(sizes ...int64) graph.Meta {
+		result := tensorMeta(graph.Float32, sizes...)
+		result.Device = graph.Device{Type: "cuda"}
+		return result
+	}
+	image := meta(2, 4, 8, 8)
+	pair := func(item int64) graph.Value { return graph.List{Items: []graph.Value{item, item}} }
+	var x graph.Value = g.AddTensor("x", image)
+	mean, variance := g.AddTensor("mean", meta(4)), g.AddTensor("variance", meta(4))
+	normalised := func(x graph.Value) *graph.Output {
+		made := aten(g, "aten.conv2d.default", image, x, g.AddTensor("weight", meta(4, 4, 3, 3)), nil, pair(1), pair(1))
+		return aten(g, "aten.batch_norm.default", image, made, nil, nil, mean, variance, false, 0.1, 1e-5, true)
+	}
+	inPlace := func(target string, value *graph.Output, args ...graph.Value) *graph.Output {
+		result := aten(g, target, image, append([]graph.Value{value}, args...)...)
+		result.Node.Mutates, result.Node.Outputs[0].Relation = []graph.Value{value}, graph.SameAs(value)
+		return result
+	}
+	for range 3 {
+		first := normalised(x)
+		hidden := aten(g, "aten.relu.default", image, first)
+		sum := inPlace("aten.add_.Tensor", normalised(hidden), x)
+		if observed {
+			g.Outputs = append(g.Outputs, aten(g, "aten.mean.dim", meta(2, 4), first, graph.List{Items: []graph.Value{int64(2), int64(3)}}))
+		}
+		x = inPlace("aten.relu_.default", sum)
+	}
+	g.Outputs = append(g.Outputs, aten(g, "aten.mean.dim", meta(2, 4), x, graph.List{Items: []graph.Value{int64(2), int64(3)}}))
+	return g
+}
+
+func TestNormsAndActivationsAreFoldedIntoConvolutions(t *testing.T) {
+	compiler := New(Options{Emitters: map[string]Emitter{"cuda": wasmEmitter{}}, Check: true})
+	for observed, want := range map[bool][3]int{false: {3, 3, 0}, true: {0, 3, 3}} {
+		compiled, err := compiler.Compile(residual(t, observed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(compiled.Steps, "\n")
+		got := [3]int{strings.Count(text, "cudnn_convolution_relu"), strings.Count(text, "cudnn_convolution_add_relu"), strings.Count(text, "aten.conv2d")}
+		if got != want {
+			t.Errorf("observed %v: calls %v, not %v\n%s", observed, got, want, text)
+		}
+	}
+}

@@ -498,6 +498,23 @@ def test_cuda_products_of_one_row(dtype: torch.dtype) -> None:
         assert (actual - best).abs().max() <= 2 * (eager - best).abs().max() + 1e-6
 
 
+class Residual(torch.nn.Module):
+    """A block as residual networks have it, with changes in place."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.second = torch.nn.Conv2d(outputs, outputs, 3, padding=1)
+        self.short = torch.nn.Conv2d(inputs, outputs, 1, stride)
+        self.norms = torch.nn.ModuleList(torch.nn.BatchNorm2d(outputs, affine=index != 1) for index in range(3))
+        self.relu = torch.nn.ReLU(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result = self.norms[1](self.second(self.relu(self.norms[0](self.first(x)))))
+        result += self.norms[2](self.short(x))
+        return self.relu(result)
+
+
 class Images(torch.nn.Module):
     """Several convolutions with what comes between them."""
 
@@ -505,17 +522,24 @@ class Images(torch.nn.Module):
         super().__init__()
         self.first, self.second = torch.nn.Conv2d(3, 32, 7, 2, 3, bias=False), torch.nn.Conv2d(32, 32, 3, padding=1)
         self.third, self.grouped = torch.nn.Conv2d(32, 64, 1), torch.nn.Conv2d(64, 64, 3, padding=1, groups=64)
-        self.norm = torch.nn.BatchNorm2d(32)
+        self.norm, self.residual = torch.nn.BatchNorm2d(32), Residual(32, 32, 1)
+        self.odd = torch.nn.Conv2d(32, 7, 3)
+        for norm in [self.norm, *self.residual.norms]:
+            for vector in (norm.running_mean, norm.weight, norm.bias):
+                if vector is not None:
+                    torch.nn.init.normal_(vector)
+            torch.nn.init.uniform_(norm.running_var, 0.5, 2)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         x = functional.max_pool2d(functional.relu(self.norm(self.first(x)), inplace=True), 3, 2, 1)
-        y = functional.relu(self.second(x) + x)
+        odd = functional.relu(self.odd(x)).sum((1, 2, 3))
+        y = functional.relu(self.second(self.residual(x)) + x)
         y += 1
         joined = torch.cat([y, x], 1)[:, 16:48]
         z = self.grouped(self.third(joined))
         seen = z.view(z.shape[0], -1)
         seen.mul_(2)
-        return self.third(functional.avg_pool2d(y, 2)).mean((2, 3)) + z.mean((2, 3)), seen[:, :5]
+        return self.third(functional.avg_pool2d(y, 2)).mean((2, 3)) + z.mean((2, 3)), seen[:, :5], odd
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
