@@ -37,6 +37,7 @@ type Image struct {
 	Code   []byte
 	// Block, Items and Shared are the launch geometry of a GPU kernel: threads per block, outer points per block, dynamic shared memory in bytes.
 	Block, Items, Shared int64
+	Dependent            bool // a GPU kernel waits for the one before it by itself, and so may be launched before that has ended
 	Warnings             []string
 }
 

@@ -154,7 +154,7 @@ func (p *plan) kernel(g *group, k *kernel) int64 {
 	p.kernelIndex[k.loop.Name] = index
 	image := p.compilation.images[k.loop.Name]
 	if g.device.Type == "cuda" {
-		p.kernels = append(p.kernels, bytecode.Tuple{"cuda", k.loop.Name, bytecode.Bytes(image.Code), image.Block, image.Items, image.Shared})
+		p.kernels = append(p.kernels, bytecode.Tuple{"cuda", k.loop.Name, bytecode.Bytes(image.Code), image.Block, image.Items, image.Shared, image.Dependent})
 	} else {
 		p.kernels = append(p.kernels, bytecode.Tuple{"cpu", k.loop.Name, bytecode.Bytes(image.Code)})
 	}

@@ -8,6 +8,23 @@ typedef void *CudaContext;
 typedef void *CudaModule;
 typedef void *CudaFunction;
 
+/* CUlaunchAttribute and CUlaunchConfig of the driver's interface, version 12 and later. */
+typedef struct LaunchAttribute {
+    int id;
+    char padding[4];
+    union {
+        int flag;
+        char room[64];
+    } value;
+} LaunchAttribute;
+
+typedef struct LaunchConfiguration {
+    unsigned blocks[3], threads[3], shared_bytes;
+    void *stream;
+    LaunchAttribute *attributes;
+    unsigned attribute_count;
+} LaunchConfiguration;
+
 typedef struct Driver {
     void *library;
     int (*init)(unsigned);
@@ -25,6 +42,8 @@ typedef struct Driver {
     int (*set_attribute)(CudaFunction, int, int);
     int (*launch)(CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                   void **);
+    int (*launch_with)(const LaunchConfiguration *, CudaFunction, void **, void **);
+    bool launches_early; /* also while a stream is captured */
 } Driver;
 
 typedef struct DriverRow {
@@ -47,11 +66,18 @@ static const DriverRow driver_rows[] = {
     {"cuModuleGetFunction", offsetof(Driver, module_function)},
     {"cuFuncSetAttribute", offsetof(Driver, set_attribute)},
     {"cuLaunchKernel", offsetof(Driver, launch)},
+    {"cuLaunchKernelEx", offsetof(Driver, launch_with)},
 };
 
 static Driver driver;
 
-enum { MOST_DEVICES = 64, MAXIMUM_DYNAMIC_SHARED_BYTES = 8 /* CUfunction_attribute */, PLAIN_SHARED_BYTES = 48 * 1024 };
+enum {
+    MOST_DEVICES = 64,
+    MAXIMUM_DYNAMIC_SHARED_BYTES = 8, /* CUfunction_attribute */
+    PLAIN_SHARED_BYTES = 48 * 1024,
+    PROGRAMMATIC_STREAM_SERIALIZATION = 6, /* CUlaunchAttributeID */
+    CAPTURES_EARLY_LAUNCHES = 12030,       /* the first driver that does */
+};
 
 /* A kernel is loaded once per device, in the device's primary context, which is the one torch uses. */
 typedef struct DeviceKernel {
@@ -65,6 +91,7 @@ struct CudaKernel {
     void *image;
     unsigned threads, shared_bytes;
     int64_t items;
+    bool dependent; /* waits for the kernel before it by itself */
     DeviceKernel devices[MOST_DEVICES];
 };
 
@@ -101,6 +128,8 @@ static int open_driver(void) {
     driver.error_text = found.error_text;
     if (code)
         return raise_driver_error("cuInit", code);
+    int version = 0;
+    found.launches_early = !found.version(&version) && version >= CAPTURES_EARLY_LAUNCHES;
     driver = found;
     return 0;
 }
@@ -127,7 +156,7 @@ static void *copy_bytes(const void *bytes, size_t length) {
 }
 
 CudaKernel *cuda_kernel_new(const char *symbol, const void *image, size_t length, unsigned threads, int64_t items,
-                            unsigned shared_bytes) {
+                            unsigned shared_bytes, bool dependent) {
     if (threads == 0 || threads > 1024 || items <= 0) {
         PyErr_SetString(PyExc_ValueError, "a CUDA kernel needs 1 to 1024 threads and at least one item per block");
         return NULL;
@@ -140,6 +169,7 @@ CudaKernel *cuda_kernel_new(const char *symbol, const void *image, size_t length
     kernel->threads = threads;
     kernel->items = items;
     kernel->shared_bytes = shared_bytes;
+    kernel->dependent = dependent;
     if (kernel->symbol && kernel->image)
         return kernel;
     cuda_kernel_free(kernel);
@@ -203,8 +233,17 @@ static int launch_on(const CudaKernel *kernel, const DeviceKernel *loaded, int32
     void *stream = NULL;
     if (torch.symbol.cuda_stream(device, &stream))
         return set_torch_error("the current CUDA stream is unknown");
-    int code = driver.launch(loaded->function, blocks, 1, 1, kernel->threads, 1, 1, kernel->shared_bytes, stream,
-                             arguments, NULL);
+    LaunchAttribute early = {.id = PROGRAMMATIC_STREAM_SERIALIZATION, .value = {.flag = 1}};
+    LaunchConfiguration configuration = {.blocks = {blocks, 1, 1},
+                                         .threads = {kernel->threads, 1, 1},
+                                         .shared_bytes = kernel->shared_bytes,
+                                         .stream = stream,
+                                         .attributes = &early,
+                                         .attribute_count = 1};
+    int code = kernel->dependent && driver.launches_early
+                   ? driver.launch_with(&configuration, loaded->function, arguments, NULL)
+                   : driver.launch(loaded->function, blocks, 1, 1, kernel->threads, 1, 1, kernel->shared_bytes, stream,
+                                   arguments, NULL);
     return code ? raise_driver_error("cuLaunchKernel", code) : 0;
 }
 

@@ -167,10 +167,11 @@ static int load_cuda_kernel(PyObject *source, Kernel *kernel) {
     Py_ssize_t length;
     unsigned threads, shared_bytes;
     long long items;
-    if (!PyArg_ParseTuple(source, "Osy#ILI:cuda kernel", &(PyObject *){NULL}, &symbol, &image, &length, &threads,
-                          &items, &shared_bytes))
+    int dependent;
+    if (!PyArg_ParseTuple(source, "Osy#ILIp:cuda kernel", &(PyObject *){NULL}, &symbol, &image, &length, &threads,
+                          &items, &shared_bytes, &dependent))
         return -1;
-    kernel->cuda = cuda_kernel_new(symbol, image, (size_t)length, threads, items, shared_bytes);
+    kernel->cuda = cuda_kernel_new(symbol, image, (size_t)length, threads, items, shared_bytes, dependent);
     return kernel->cuda ? 0 : -1;
 }
 

@@ -294,7 +294,7 @@ void object_free(LoadedObject *object);
 
 typedef struct CudaKernel CudaKernel;
 CudaKernel *cuda_kernel_new(const char *symbol, const void *image, size_t length, unsigned threads, int64_t items,
-                            unsigned shared_bytes);
+                            unsigned shared_bytes, bool dependent);
 void cuda_kernel_free(CudaKernel *kernel);
 int cuda_kernel_launch(CudaKernel *kernel, int32_t device, void **arguments, int64_t work);
 PyObject *cuda_describe(PyObject *module, PyObject *unused);

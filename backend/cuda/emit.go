@@ -32,7 +32,7 @@ import (
 // Options choose between forms of the code; the zero value is right for plain launches.
 type Options struct {
 	// DependentLaunch makes the kernel wait for the kernel before it in the stream, as a launch with the programmatic
-	// dependent launch attribute requires. Needs sm_90 or later.
+	// dependent launch attribute requires, and lets the one after it begin to do so early. Needs sm_90 or later.
 	DependentLaunch bool
 }
 
@@ -121,10 +121,8 @@ func (e *emitter) index() string {
 func (e *emitter) kernel() string {
 	e.line(`extern "C" __global__ void __launch_bounds__(%d)`, e.schedule.threads)
 	e.block(fmt.Sprintf("%s(\n    %s)", e.symbol(), strings.Join(e.parameters(), ",\n    ")), func() {
-		if e.options.DependentLaunch {
-			e.line(`asm volatile("griddepcontrol.wait;" ::: "memory");`)
-		}
 		if e.nest.kernel.Pointwise() {
+			e.awaitKernelBefore()
 			e.pointwise()
 		} else {
 			e.rows()

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"fusee/backend/cuda"
+	"fusee/backend/cuda/internal/find"
+	"fusee/backend/cuda/nvrtc"
 	"fusee/backend/loop"
 )
 
@@ -91,5 +93,36 @@ func TestEmitRefuses(t *testing.T) {
 		if source, err := cuda.Emit(kernel, cuda.Options{}); err == nil {
 			t.Errorf("%s is printed:\n%s", kernel.Name, source.Text)
 		}
+	}
+}
+
+// TestDependentLaunchFetchesAhead compiles a product of a row by a matrix, whose rows may be fetched before the row is there.
+func TestDependentLaunchFetchesAhead(t *testing.T) {
+	b := loop.NewBuilder("row_by_matrix", loop.Static(512))
+	row, matrix := b.Buffer("row", loop.BF16, loop.Read), b.Buffer("matrix", loop.BF16, loop.Read)
+	result := b.Buffer("result", loop.F32, loop.Write)
+	b.Stage(loop.Static(768))
+	left := b.Cast(loop.F32, b.Load(row, loop.Int{}, loop.Statics(0, 1)...))
+	right := b.Cast(loop.F32, b.Load(matrix, loop.Int{}, loop.Statics(768, 1)...))
+	total := b.Reduce(loop.Sum, loop.F32, b.Do(loop.OpMultiply, loop.F32, left, right))
+	b.Stage()
+	b.Store(total, result, loop.Int{}, loop.Static(1))
+	options := cuda.OptionsFor("sm_90")
+	source, err := cuda.Emit(b.Kernel, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := source.Text[strings.Index(source.Text, source.Symbol):]
+	fetch, wait := strings.Index(body, "prefetch.global.L2"), strings.Index(body, "griddepcontrol.wait")
+	if fetch < 0 || fetch > wait || strings.Count(body, "prefetch") != 1 {
+		t.Errorf("the rows of the matrix alone are to be fetched ahead:\n%s", body)
+	}
+	library, err := nvrtc.Open(find.NVRTC(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := cuda.Compiler{Library: library, Architecture: "sm_90", Options: options}
+	if _, err := compiler.Compile([]*loop.Kernel{b.Kernel}); err != nil {
+		t.Errorf("%v\n%s", err, body)
 	}
 }

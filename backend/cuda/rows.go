@@ -11,6 +11,8 @@ import (
 func (e *emitter) rows() {
 	e.declareGroup()
 	e.coordinates("i", e.nest.outer, 0)
+	e.prefetch()
+	e.awaitKernelBefore()
 	e.declarePiece()
 	e.fastAndSlow(e.rowAlignment(), e.stages, func() {
 		e.schedule.vector, e.slow, e.resident = 1, true, nil

@@ -35,7 +35,7 @@ PTX = b"""
 def scale_plan(device: int = 0, image: bytes = PTX, shared_bytes: int = 0, symbol: str = "scale") -> _shim.LaunchPlan:
     size: Any = ("size", 0, 0)
     steps = [("alloc", 2, FLOAT, CUDA, device, [size], [1]), ("kernel", 0, [0, 2], [("slot", 1)], size)]
-    kernels = [("cuda", symbol, image, 128, 128, shared_bytes)]
+    kernels = [("cuda", symbol, image, 128, 128, shared_bytes, False)]
     return _shim.LaunchPlan({"inputs": 2, "slots": 3, "outputs": [2], "steps": steps, "kernels": kernels})
 
 

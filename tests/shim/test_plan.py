@@ -495,7 +495,7 @@ def test_parameters_are_accepted(mode: str) -> None:
         {"kernels": [("cpu", "f", b"")]},
         {"kernels": [("gpu", "f", b"")]},
         {"kernels": [5]},
-        {"kernels": [("cuda", "f", b"", 0, 1, 0)]},
+        {"kernels": [("cuda", "f", b"", 0, 1, 0, False)]},
     ],
 )
 def test_malformed_plans_are_refused(change: dict[str, Any]) -> None:

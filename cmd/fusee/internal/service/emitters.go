@@ -150,7 +150,7 @@ func (c *cudaEmitter) Emit(kernels []*loop.Kernel) ([]backend.Image, error) {
 	var missing []*loop.Kernel
 	var places []int
 	for i, kernel := range kernels {
-		printed, err := printCUDA(kernel)
+		printed, err := printCUDA(c.architecture)(kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -169,13 +169,15 @@ func (c *cudaEmitter) Emit(kernels []*loop.Kernel) ([]backend.Image, error) {
 	return images, c.compile(missing, places, keys, images)
 }
 
-// printCUDA writes a kernel's source and launch geometry.
-func printCUDA(kernel *loop.Kernel) (backend.Image, error) {
-	source, err := cuda.Emit(kernel, cuda.Options{})
-	if err != nil {
-		return backend.Image{}, err
+// printCUDA returns what writes a kernel's source and launch geometry for an architecture.
+func printCUDA(architecture string) func(*loop.Kernel) (backend.Image, error) {
+	options := cuda.OptionsFor(architecture)
+	return func(kernel *loop.Kernel) (backend.Image, error) {
+		source, err := cuda.Emit(kernel, options)
+		return backend.Image{
+			Source: source.Text, Block: int64(source.Threads), Items: int64(source.Items), Shared: int64(source.Shared), Dependent: options.DependentLaunch,
+		}, err
 	}
-	return backend.Image{Source: source.Text, Block: int64(source.Threads), Items: int64(source.Items), Shared: int64(source.Shared)}, nil
 }
 
 func (c *cudaEmitter) compile(missing []*loop.Kernel, places []int, keys []cache.Key, images []backend.Image) error {
@@ -183,7 +185,7 @@ func (c *cudaEmitter) compile(missing []*loop.Kernel, places []int, keys []cache
 	if err != nil {
 		return errors.WithHint(err, "kernels for the GPU are compiled by NVRTC, which comes with torch's CUDA packages")
 	}
-	compiler := &cuda.Compiler{Library: library, Architecture: c.architecture}
+	compiler := &cuda.Compiler{Library: library, Architecture: c.architecture, Options: cuda.OptionsFor(c.architecture)}
 	compiled, err := compiler.Compile(missing)
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func (r *recording) forDevices(architecture string) map[string]backend.Emitter {
 		}}
 	}
 	if architecture != "" && r.nvrtc != "" {
-		table["cuda"] = &recordedEmitter{r, printCUDA}
+		table["cuda"] = &recordedEmitter{r, printCUDA(architecture)}
 	}
 	return table
 }
