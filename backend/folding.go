@@ -155,10 +155,11 @@ func sameValue(a, b graph.Value) bool {
 	return ok && known && first == second
 }
 
-// isFrozenNorm reports whether a node normalises the value by running statistics.
+// isFrozenNorm reports whether a node normalises the value by running statistics. Weights in less than single precision would lose by the factor, and
+// in the same way at each place of an image.
 func (f *folder) isFrozenNorm(node *graph.Node) bool {
 	arguments := bound(node)
-	return node.Target == "aten.batch_norm.default" && arguments != nil && arguments[5] == false && f.isValue(arguments[0]) &&
+	return len(node.Outputs) == 1 && node.Outputs[0].Meta.DType == graph.Float32 && node.Target == "aten.batch_norm.default" && arguments != nil && arguments[5] == false && f.isValue(arguments[0]) &&
 		arguments[3] != nil && arguments[4] != nil
 }
 
