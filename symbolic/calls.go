@@ -254,6 +254,11 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	case "break":
 		return nil, unsupported(reasonDisabled, "%s, %s", f.qualname, f.treatReason)
 	case "opaque":
+		if f.name == conditionalName {
+			if value, handled, err := in.conditionalCall(arguments); handled || err != nil {
+				return value, err
+			}
+		}
 		if value, handled, err := in.transform(f, arguments); handled || err != nil {
 			return value, err
 		}

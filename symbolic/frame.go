@@ -153,7 +153,11 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 
 // breakOrRestart compiles a break at the frame's current instruction, or moves it out to the innermost call that can be continued.
 func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
-	if in.request.Options.FullGraph && reason.Reason != reasonException {
+	conditional := reason.Reason == reasonBranch && frame.function.module == controlModule
+	if conditional {
+		reason = &Unsupported{reasonConditional, reason.Detail}
+	}
+	if in.request.Options.FullGraph && reason.Reason != reasonException && !conditional {
 		// The break is the answer: no code is wanted that goes on behind it.
 		in.note(frame, reason)
 		in.result = &Result{Program: in.program, Breaks: in.notes, Frame: in.request.Function}

@@ -460,15 +460,7 @@ func (in *Interpreter) loadModule(name string) error {
 
 // namedModule is a module that the interpreter has loaded.
 func (in *Interpreter) namedModule(name string) (*PythonModule, error) {
-	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(name)}}}}, nil)
-	if err != nil {
-		return nil, err
-	}
-	id, ok := outcome.Value.(trace.ObjectID)
-	if !ok {
-		return nil, unsupported(reasonImport, "%s", name)
-	}
-	value, err := in.realize(id, in.objectSource(id))
+	value, err := in.namedObject(name)
 	if err != nil {
 		return nil, err
 	}
@@ -477,6 +469,19 @@ func (in *Interpreter) namedModule(name string) (*PythonModule, error) {
 		return nil, unsupported(reasonImport, "%s", name)
 	}
 	return module, nil
+}
+
+// namedObject is the object of a canonical name that stays what it is.
+func (in *Interpreter) namedObject(name string) (Value, error) {
+	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(name)}}}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	id, ok := outcome.Value.(trace.ObjectID)
+	if !ok {
+		return nil, unsupported(reasonImport, "%s", name)
+	}
+	return in.realize(id, in.objectSource(id))
 }
 
 // importedModule finds a program's module that was imported before, and guards that sys.modules still holds it.

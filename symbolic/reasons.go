@@ -38,7 +38,8 @@ var (
 	reasonForced        = &Reason{"call", "the call cannot be continued inside", "see the reason of the inner break", "sorted(items, key=f)"}
 	reasonAutograd      = &Reason{"autograd-call", "a call into autograd runs in Python", "call it outside the compiled function", "loss.backward()"}
 	reasonTransform     = &Reason{"function-transform", "a function is transformed by torch.func", "apply the transform outside the compiled function", "torch.func.grad(f)(x)"}
-	reasonHigherOrder   = &Reason{"higher-order", "an operator that takes functions runs in Python", "call it outside the compiled function", "torch.cond(p, f, g, (x,))"}
+	reasonHigherOrder   = &Reason{"higher-order", "an operator that takes functions runs in Python", "call it outside the compiled function", "torch.ops.higher_order.map_impl(f, xs, args)"}
+	reasonConditional   = &Reason{"conditional", "torch.cond takes one of two ways by the value of a tensor", "nothing to do: each way is captured when it is taken, also under fullgraph", "torch.cond(x.sum() > 0, f, g, (x,))"}
 	reasonCheckpoint    = &Reason{"checkpoint", "a function's activations are computed again for the backward pass", "compile the function that is checkpointed", "checkpoint(block, x)"}
 	reasonTensorSub     = &Reason{"tensor-subclass", "a tensor subclass or a wrapped tensor is used", "use a plain torch.Tensor", "MyTensor(x) + 1"}
 	reasonIdentity      = &Reason{"identity", "the identity of two objects is not known", "compare with == instead of is", "a is b"}
@@ -54,7 +55,7 @@ func Reasons() []*Reason {
 	return []*Reason{reasonBranch, reasonTensorValue, reasonBuiltinCall, reasonOpaqueCall, reasonDisabled, reasonRequested, reasonOutput, reasonTensorCall,
 		reasonAttribute, reasonOperator, reasonItem, reasonIteration, reasonInstruction, reasonImport, reasonClass, reasonGenerator, reasonException,
 		reasonContext, reasonRandom, reasonReconstruct, reasonMutation, reasonDepth, reasonLength, reasonForced, reasonAutograd, reasonTransform, reasonHigherOrder,
-		reasonCheckpoint, reasonTensorSub,
+		reasonConditional, reasonCheckpoint, reasonTensorSub,
 		reasonIdentity, reasonComparison, reasonFormatting, reasonGlobalState, reasonUserAttribute, reasonHash}
 }
 

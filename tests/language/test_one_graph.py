@@ -73,7 +73,7 @@ def texts_of_properties() -> Any:
 
 @calls(lambda: ())
 def hash_from_an_address() -> Any:
-    class Group(set[int]):
+    class Group(set):  # type: ignore[type-arg]
         def __hash__(self) -> int:  # type: ignore[override]
             return int(id(self) & 0x7FFFFFFF)
 

@@ -21,8 +21,12 @@ _PLAIN_VALUES = (type(None), bool, int, float, complex, str, bytes)
 
 
 def broke(report: Report) -> bool:
-    """Whether the capture stopped before the function did; where an exception leaves it, Python raises that."""
-    breaks = [item for item in report.get("breaks") or () if item.get("id") != "exception"]
+    """Whether the capture stopped before the function did.
+
+    Where an exception leaves it, Python raises that; where ``torch.cond`` takes one of two ways, each is captured when
+    it is taken.
+    """
+    breaks = [item for item in report.get("breaks") or () if item.get("id") not in ("exception", "conditional")]
     return bool(breaks) or report.get("action") == "plain"
 
 

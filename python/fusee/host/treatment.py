@@ -6,6 +6,7 @@ import functools
 import types
 from typing import Any
 
+from .. import _control
 from . import names, slots
 
 # Modules whose functions act on the interpreter or the outside world: looking into them gains nothing.
@@ -41,13 +42,17 @@ _LEFT_ALONE = (
 
 # Modules inside these whose functions are looked into all the same: they keep state that capture follows, or just
 # do what they say.
-_LOOKED_INTO = frozenset({"torch.autograd.grad_mode", "torch.jit", "torch.jit._script", "torch.jit._trace"})
+_LOOKED_INTO = frozenset(
+    {"torch.autograd.grad_mode", "torch.jit", "torch.jit._script", "torch.jit._trace", _control.__name__}
+)
 _NOT_LOOKED_INTO = frozenset(
     {"script", "trace", "trace_module", "freeze", "optimize_for_inference", "load", "save", "fork", "wait"}
 )
 
-# Single functions inside those modules that just do what they say: questions about sizes, which are plain numbers here.
+# Single functions inside those modules that just do what they say: the calls of graph modules, and questions about
+# sizes, which are plain numbers here.
 _LOOKED_INTO_FUNCTIONS = {
+    "torch.fx.graph_module": frozenset({"GraphModule.recompile.<locals>.call_wrapped", "_WrappedCall.__call__"}),
     "torch.fx.experimental.symbolic_shapes": frozenset(
         {"expect_true", "guard_bool", "guard_int", "guard_float", "guard_scalar", "guard_size_oblivious"}
         | {"guard_or_true", "guard_or_false", "_guard_or", "statically_known_true", "sym_and", "sym_or", "sym_eq"}
