@@ -93,6 +93,16 @@ func (n *Node) ChangesState() bool {
 	return false
 }
 
+// WritesInputs tells nodes that write memory which the graph was given.
+func (n *Node) WritesInputs() bool {
+	for _, v := range n.Mutates {
+		if _, given := owner(v).(*Input); given {
+			return true
+		}
+	}
+	return false
+}
+
 // State is the torch state a call runs under.
 type State struct {
 	GradMode      bool

@@ -206,13 +206,16 @@ func (c *inference) reduceAllowed(m *Meta) bool {
 func inferIndexAdd(c *inference) error {
 	m, index, source := c.self(), c.tensor("index"), c.tensor("source")
 	d, err := c.dim("dim")
-	if err != nil || index.DType != Int64 || index.Dim() != 1 || m.Dim() == 0 || source.DType != m.DType || source.Dim() != m.Dim() {
+	if err != nil || index.DType != Int64 {
 		return unknown("index_add arguments")
+	}
+	if index.Dim() != 1 || m.Dim() == 0 || source.DType != m.DType || source.Dim() != m.Dim() {
+		return ErrForbidden
 	}
 	sizes := slices.Clone(m.Sizes)
 	sizes[d] = index.Sizes[0]
 	if !c.shapes.AllEqual(sizes, source.Sizes) || c.nothingToIndex(m, d, index) {
-		return unknown("index_add source")
+		return ErrForbidden
 	}
 	if err := c.checkScalars(m.DType); err != nil {
 		return err

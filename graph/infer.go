@@ -392,7 +392,7 @@ func (c *inference) checkMutation(v Value) error {
 	}
 	for i, s := range m.Strides {
 		if c.shapes.IsZero(s) && c.shapes.Less(Static(1), m.Sizes[i]) {
-			return unknown("writes into an expanded tensor")
+			return ErrForbidden // fake tensors have no memory that could overlap
 		}
 	}
 	if c.state.GradMode && c.graph.leafRoot(v) {
@@ -401,12 +401,21 @@ func (c *inference) checkMutation(v Value) error {
 		}
 		return unknown("writes into a leaf that requires gradients")
 	}
-	if c.gradient() && isPiece(v) {
+	if c.gradient() && (isPiece(v) || isForeignView(v)) {
 		return ErrForbidden
 	}
 	return nil
 }
 
-// ErrForbidden is the answer for in-place operations on views that autograd does not allow, where eager raises and fake tensors do not. It
-// is an ErrUnknown.
-const ErrForbidden = unknown("in-place operation on a view of a leaf, or on one of several views, that gradients flow through")
+// isForeignView says whether v is a view that was made before the graph, by a function that may have returned several at once.
+func isForeignView(v Value) bool {
+	_, ok := owner(v).(*Input)
+	if !ok {
+		return false
+	}
+	base, known := MetaOf(owner(v))
+	return known && base.Flags&FlagView != 0 && base.RequiresGrad
+}
+
+// ErrForbidden is the answer for operations that eager refuses, or may refuse, and fake tensors do not. It is an ErrUnknown.
+const ErrForbidden = unknown("an operation that eager refuses: in place on elements that overlap, on a view of a leaf or on one of several views that gradients flow through, or with sizes that do not fit")

@@ -108,6 +108,10 @@ func (b *builder) storeSlot(s *slot) {
 	b.slots[b.emit(bytecode.StoreFast, 0)] = s
 }
 
+func (b *builder) deleteSlot(s *slot) {
+	b.slots[b.emit(bytecode.DeleteFast, 0)] = s
+}
+
 // call emits a call of the callable and arguments on the stack, under which a NULL lies.
 func (b *builder) call(arguments int) {
 	b.emit(bytecode.Precall, arguments)

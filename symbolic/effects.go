@@ -11,11 +11,13 @@ type effect interface {
 type fieldEffect struct {
 	owner *Instance
 	name  string
+	// deleted says that the attribute was deleted, and then set by a later effect: it comes behind those that were set meanwhile.
+	deleted bool
 }
 
 func (e *fieldEffect) apply(cg *generator) error {
 	value := e.owner.fields.values[e.name]
-	if value == nil {
+	if value == nil || e.deleted {
 		if _, had := e.owner.fields.host[e.name]; !had {
 			return nil // added and deleted again
 		}

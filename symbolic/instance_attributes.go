@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/trace"
@@ -352,14 +353,32 @@ func (in *Interpreter) setProperty(d *descriptorValue, owner *Instance, value Va
 func (in *Interpreter) writeField(v *Instance, name string, value Value) {
 	in.activity++
 	table := v.fields
-	if _, host := table.host[name]; !host && table.values[name] == nil {
+	old, known := table.values[name]
+	_, host := table.host[name]
+	anew := known && old == nil && value != nil && table.written[name] // deleted before
+	if anew {
+		table.order = slices.DeleteFunc(table.order, func(other string) bool { return other == name })
+	}
+	if anew || !host && old == nil {
 		table.order = append(table.order, name)
 	}
 	table.values[name] = value
-	if !table.written[name] {
+	if anew || !table.written[name] {
 		table.written[name] = true
+		if anew {
+			in.deleteAtEarlierEffect(v, name)
+		}
 		if v.object != nil {
-			in.effects = append(in.effects, &fieldEffect{v, name})
+			in.effects = append(in.effects, &fieldEffect{owner: v, name: name})
+		}
+	}
+}
+
+// deleteAtEarlierEffect lets the effects that wrote an attribute before delete it.
+func (in *Interpreter) deleteAtEarlierEffect(v *Instance, name string) {
+	for _, e := range in.effects {
+		if earlier, ok := e.(*fieldEffect); ok && earlier.owner == v && earlier.name == name {
+			earlier.deleted = true
 		}
 	}
 }

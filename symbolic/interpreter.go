@@ -82,7 +82,9 @@ type Interpreter struct {
 	copied            map[*Instance]*customHash // hashes that a table being copied has stored
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
-	wrapping   *Tensor // whose inner tensors are being described
+	// hosted holds the operations whose results the host told.
+	hosted   map[*graph.Node]bool
+	wrapping *Tensor // whose inner tensors are being described
 	// deterministic is what the capture has set torch.use_deterministic_algorithms to, by the functions that read it.
 	deterministic map[string]Value
 }
@@ -133,7 +135,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
-		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, builtins: map[string]Value{},
+		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, builtins: map[string]Value{},
 		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{},
 	}
 }

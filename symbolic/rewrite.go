@@ -3,6 +3,7 @@ package symbolic
 import (
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/errors"
 
@@ -154,7 +155,7 @@ func (cg *generator) callGraph() (bool, error) {
 	}
 	cg.call(len(in.arguments))
 	end := cg.emit(bytecode.Nop, 0)
-	if !hasEffects(in.graph) {
+	if in.changesNothingBeforeItRaises() {
 		cg.graphStart, cg.graphCalled = cg.builder.output[start], end
 	}
 	cg.storeOutputs()
@@ -217,6 +218,25 @@ func computes(g *graph.Graph) bool {
 // mayRaise tells graphs that the program may see raise even when no output is used.
 func mayRaise(g *graph.Graph) bool {
 	return slices.ContainsFunc(g.Nodes, func(node *graph.Node) bool { return node.MayRaise })
+}
+
+// changesNothingBeforeItRaises tells graphs that leave everything as it was where one of their operations raises: only the last one writes
+// what was there before, and that after its checks.
+func (in *Interpreter) changesNothingBeforeItRaises() bool {
+	written := false
+	for _, node := range in.graph.Nodes {
+		if changesState(node) {
+			continue
+		}
+		if written || node.Random || runsDispatch(node) || node.Target == useDeterministicAlgorithms {
+			return false
+		}
+		written = node.WritesInputs()
+		if written && node.MayRaise && !in.hosted[node] {
+			return false // an index that does not fit may be found after others have been written
+		}
+	}
+	return true
 }
 
 // hasEffects tells graphs that change something even when no output is used.
@@ -311,6 +331,17 @@ func handedOver(value Value) Value {
 	return value
 }
 
+// handedOverCount is how many values hold a frame's variables and stack.
+func (r *rewriter) handedOverCount(f *Frame) int {
+	count := len(bound(f))
+	for _, value := range f.stack {
+		if physical(value) {
+			count++
+		}
+	}
+	return count
+}
+
 // state lists the values that frame k needs to stand at its instruction: variables, stack, and what its caller's adapter holds.
 func (r *rewriter) state(k int) []Value {
 	f := r.frames[k]
@@ -345,18 +376,31 @@ func (r *rewriter) writeTop(cg *generator) error {
 		held[i] = cg.temp()
 		cg.storeSlot(held[i])
 	}
-	r.deleteParameters(cg.builder)
+	r.forget(cg, held)
 	own := len(r.state(0))
 	return r.enter(cg.builder, 0, held[:own], held[own:])
 }
 
-// deleteParameters unbinds the parameters of T that the program has deleted and may still read, which then raises.
-func (r *rewriter) deleteParameters(b *builder) {
+// forget unbinds what T holds beside the frame's own variables: parameters that the program has deleted and may still read, which then
+// raises, and objects that only the frame's stack holds, such as a generator that a loop takes from and that ends with the loop.
+func (r *rewriter) forget(cg *generator, held []*slot) {
 	f := r.frames[0]
 	live := f.info.liveAt(f.info.index[f.current], f.code)
 	for k, value := range f.locals[:f.parameters] {
-		if value == nil && live[k] {
-			b.slots[b.emit(bytecode.DeleteFast, 0)] = b.locals[k]
+		if slot := cg.locals[k]; value == nil && live[k] || strings.HasPrefix(slot.name, ".") && !live[k] {
+			cg.deleteSlot(slot)
+		}
+	}
+	stored := map[*slot]bool{}
+	for _, i := range cg.builder.output {
+		if i.Opcode == bytecode.StoreFast {
+			stored[cg.slots[i]] = true
+		}
+	}
+	for _, slot := range cg.temporary {
+		if stored[slot] && !slices.Contains(held, slot) {
+			cg.loadConst(bytecode.None) // a branch may not have stored anything
+			cg.storeSlot(slot)
 		}
 	}
 }
@@ -386,6 +430,9 @@ func (r *rewriter) restore(b *builder, f *Frame, own []*slot) {
 		b.storeSlot(b.locals[index])
 	}
 	r.restoreStack(b, f.stack, own[len(variables):])
+	for _, s := range own[:r.handedOverCount(f)] {
+		b.deleteSlot(s)
+	}
 }
 
 // cloneBehind appends the base code and puts what was written from first on under the handler that covers the frame's instruction.
@@ -578,6 +625,7 @@ func (r *rewriter) writeNested(b *builder, k int, own, deeper []*slot) []func() 
 	b.placeholder("step", int64(step))
 	for _, s := range deeper {
 		b.loadSlot(s)
+		b.deleteSlot(s)
 	}
 	b.call(len(deeper))
 	f := r.frames[k]
@@ -653,6 +701,9 @@ func (r *rewriter) leave(b *builder, k int, e *exit) error {
 	}
 	for _, s := range arguments {
 		b.loadSlot(s)
+	}
+	for _, s := range held {
+		b.deleteSlot(s)
 	}
 	b.call(count)
 	b.emit(bytecode.ReturnValue, 0)
@@ -745,6 +796,10 @@ func (r *rewriter) leaveNested(b *builder, k int, onward *bytecode.Instruction, 
 	for _, s := range arguments {
 		b.loadSlot(s)
 	}
+	for _, s := range held {
+		b.deleteSlot(s)
+	}
+	b.deleteSlot(inner)
 	b.call(1 + len(arguments))
 	b.emit(bytecode.ReturnValue, 0)
 	return nil
@@ -812,6 +867,9 @@ func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instructio
 		b.storeSlot(b.locals[index])
 	}
 	r.restoreStack(b, stack, held)
+	for _, s := range held {
+		b.deleteSlot(s)
+	}
 	entry := b.emit(bytecode.JumpForward, 0)
 	b.cloneBase(func(*bytecode.Instruction) bool { return false })
 	if target == nil {

@@ -359,6 +359,7 @@ func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) 
 	node.Callee = int64(call.callee)
 	node.Origin = in.origin()
 	node.MayRaise = true // for all that is known: fake tensors have neither contents nor memory
+	in.hosted[node] = true
 	result, err := in.readStructure(node, outcome.Structure)
 	if err != nil {
 		return nil, err

@@ -133,6 +133,68 @@ def the_length_of_classes(x: int) -> Any:
         return x, len(Measured), str(error)
 
 
+def a_generator_ends_with_the_loop(x: int, log: list[int]) -> None:
+    def walk() -> Any:
+        try:
+            yield x
+        finally:
+            log.append(x)
+
+    for item in walk():
+        log.append(item + missing)  # type: ignore[has-type] # noqa: F821 - that it raises is what is tested
+    missing = x  # noqa: F841
+
+
+class Record:
+    def __init__(self) -> None:
+        self.a, self.b = 1, 2
+
+
+def deleted_and_set_again(record: Record) -> Record:
+    del record.a
+    record.c = 3  # type: ignore[attr-defined]
+    record.a = 4
+    return record
+
+
+def made_deleted_and_set_again() -> Record:
+    return deleted_and_set_again(Record())
+
+
+def sizes_that_do_not_fit(x: torch.Tensor, log: list[str]) -> Any:
+    try:
+        return x.index_add_(0, torch.tensor(1), torch.ones(4))
+    except RuntimeError as error:
+        log.append(str(error))
+
+
+def caught_in_place_of_a_type_that_it_refuses(x: torch.Tensor, log: list[str]) -> Any:
+    try:
+        return x.relu_()
+    except NotImplementedError as error:
+        log.append(str(error))
+
+
+def on_elements_that_overlap(x: torch.Tensor, log: list[str]) -> Any:
+    try:
+        return x.add_(1)
+    except RuntimeError as error:
+        log.append(str(error))
+
+
+@fusee.disable
+def halves(x: torch.Tensor) -> Any:
+    return x.unbind()
+
+
+def in_place_on_views_made_elsewhere(x: torch.Tensor, log: list[str]) -> None:
+    for row in halves(x):
+        try:
+            row.add_(1)
+        except RuntimeError as error:
+            log.append(str(error))
+
+
 def leaf() -> torch.Tensor:
     return torch.ones(2, 3).requires_grad_()
 
@@ -151,6 +213,13 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (a_deleted_parameter, [(1,)]),
     (kept_as_they_are, [(Stack(), OrderedDict())]),
     (the_length_of_classes, [(1,)]),
+    (a_generator_ends_with_the_loop, [(1, [])]),
+    (deleted_and_set_again, [(Record(),)]),
+    (made_deleted_and_set_again, [()]),
+    (sizes_that_do_not_fit, [(torch.ones(2), [])]),
+    (caught_in_place_of_a_type_that_it_refuses, [(torch.tensor(True), []), (torch.ones(2), [])]),
+    (on_elements_that_overlap, [(torch.ones(1, 3).expand(2, 3), [])]),
+    (in_place_on_views_made_elsewhere, [(leaf(), []), (torch.ones(2, 3), [])]),
 ]
 
 
