@@ -172,6 +172,10 @@ static PyObject *run_entry(Call *call, Entry *entry) {
 static inline bool entry_holds(Call *call, Entry *entry) {
     if (!global_state_equal(&entry->state, &call->state))
         return false;
+    if (entry->under_modes && modes_are_active()) {
+        PyErr_Clear(); /* modes that cannot be asked are left alone */
+        return false;
+    }
     if (guard_program_captures(entry->guards) > call->room)
         return false;
     Py_ssize_t parameters = call->compiled->parameters.count;
@@ -292,8 +296,12 @@ static PyObject *run_new_entry(Call *call, Entry *entry) {
     CodeRecord *record = call->compiled->record;
     PyObject **allocated = NULL, *result = NULL;
     if (!entry->has_state) {
+        int modes = dispatch_mode_count();
+        if (modes < 0)
+            return NULL;
         entry->state = call->state;
         entry->has_state = true;
+        entry->under_modes = modes > 0;
     }
     if (record_add(record, entry) || grow_room(call, guard_program_captures(entry->guards), &allocated))
         return NULL;

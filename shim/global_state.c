@@ -137,14 +137,36 @@ const char *global_state_difference(const GlobalState *expected, const GlobalSta
     return NULL;
 }
 
-/* Rare: called only after no entry fitted. */
-static int dispatch_mode_count(void) {
+/* Rare: called only after no entry fitted, or for one made under a dispatch mode. */
+int dispatch_mode_count(void) {
     PyObject *core = PyObject_GetAttrString(torch.object.module, "_C");
     PyObject *length = core ? PyObject_CallMethod(core, "_len_torch_dispatch_stack", NULL) : NULL;
     Py_XDECREF(core);
     int count = length ? (int)PyLong_AsLong(length) : -1;
     Py_XDECREF(length);
     return count;
+}
+
+/* Whether a dispatch mode asks to see what compiled code does from outside only. */
+static int stays_outside(PyObject *mode) {
+    if (!PyObject_HasAttrString(mode, "ignore_compile_internals")) /* torch before 2.11 */
+        return 0;
+    PyObject *answer = PyObject_CallMethod(mode, "ignore_compile_internals", NULL);
+    int outside = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return outside;
+}
+
+static int dispatch_modes_stay_outside(int count) {
+    PyObject *core = PyObject_GetAttrString(torch.object.module, "_C");
+    int outside = core ? 1 : -1;
+    for (int i = 0; i < count && outside == 1; i++) {
+        PyObject *mode = PyObject_CallMethod(core, "_get_dispatch_stack_at", "i", i);
+        outside = mode ? stays_outside(mode) : -1;
+        Py_XDECREF(mode);
+    }
+    Py_XDECREF(core);
+    return outside;
 }
 
 int modes_are_active(void) {
@@ -154,7 +176,10 @@ int modes_are_active(void) {
     if (now.function_modes)
         return 1;
     int count = dispatch_mode_count();
-    return count < 0 ? -1 : count > 0;
+    if (count <= 0)
+        return count;
+    int outside = dispatch_modes_stay_outside(count);
+    return outside < 0 ? -1 : !outside;
 }
 
 PyObject *global_state_tuple(const GlobalState *state) {

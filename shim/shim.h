@@ -166,7 +166,8 @@ static inline bool global_state_equal(const GlobalState *first, const GlobalStat
 }
 
 const char *global_state_difference(const GlobalState *expected, const GlobalState *found); /* NULL if equal */
-int modes_are_active(void); /* function or dispatch modes: nothing compiled may run under them */
+int dispatch_mode_count(void);
+int modes_are_active(void); /* function or dispatch modes under which nothing compiled may run */
 PyObject *global_state_tuple(const GlobalState *state);
 
 /* ---- tensor_check.c and tensor_check.h: the guard on one tensor ---- */
@@ -233,7 +234,8 @@ typedef struct Entry {
     PyCodeObject *code;
     PyObject *report;
     GlobalState state;
-    bool has_state; /* set when the entry joins a record */
+    bool has_state;   /* set when the entry joins a record */
+    bool under_modes; /* made while there were dispatch modes: what those are like is asked at each call */
     unsigned long long hits;
 } Entry;
 

@@ -463,6 +463,31 @@ def test_nothing_compiled_runs_under_modes(mode: str) -> None:
     assert target.record.misses == 1
 
 
+def test_dispatch_modes_may_leave_compiled_code_alone(mode: str) -> None:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Outside(TorchDispatchMode):
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            return True
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    class Inside(Outside):
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            return False
+
+    target = compiled(add, named("entry"))
+    for _ in range(2):
+        with Outside(), Outside():
+            assert target(1, 2) == "entry"
+        with Outside(), Inside():
+            assert target(1, 2) == 3
+    assert target.record.misses == 1
+
+
 def test_other_threads_have_their_own_state(mode: str) -> None:
     target = compiled(add, miss=lambda *_: named("grad" if torch.is_grad_enabled() else "no grad"))
     assert target(1, 2) == "grad"

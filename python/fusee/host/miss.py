@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
 from .. import _shim, warn
 from ..errors import HostFailure, Unsupported
 from ..options import Options
@@ -151,8 +154,16 @@ def _attempt(miss: _Miss) -> Any:
         table.release()
 
 
+def _without_dispatch_modes() -> contextlib.AbstractContextManager[Any]:
+    """No mode of the program sees the host's own tensors; those that must see everything are asked for no compile."""
+    if not torch._C._len_torch_dispatch_stack():
+        return contextlib.nullcontext()
+    return _disable_current_modes()  # type: ignore[no-any-return]
+
+
 def _installed(miss: _Miss, table: ObjectTable) -> Any:
-    result = converse(("compile", _request(table, miss)), table, miss.target.options, miss.target.name)
+    with _without_dispatch_modes():
+        result = converse(("compile", _request(table, miss)), table, miss.target.options, miss.target.name)
     target = miss.target
     report = result.setdefault("report", {}) or {}
     if target.options.fullgraph and reports.broke(report):
