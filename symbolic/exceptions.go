@@ -125,6 +125,8 @@ func (in *Interpreter) answered(reference trace.Reference) (Value, error) {
 	switch d.Kind {
 	case "tuple", "list", "set", "frozenset", "dict":
 		return in.copyDescribed(d)
+	case "object":
+		return in.realize(reference, nil) // nobody else has it, so that nothing of it can differ at the next call
 	}
 	return in.realize(reference, in.objectSource(id))
 }

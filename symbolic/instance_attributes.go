@@ -35,11 +35,16 @@ func (v *Instance) isThreadLocal() bool { return v.class.name == "_thread._local
 
 // threadAttribute reads an attribute of a threading.local, in whatever thread the call runs.
 func (in *Interpreter) threadAttribute(v *Instance, name string) (Value, error) {
-	if name == "__class__" {
+	switch name {
+	case "__class__":
 		return v.class, nil
+	case "__dict__":
+		return &fieldsDict{v}, nil
 	}
-	if value := v.fields.values[name]; value != nil {
+	if value, known := v.fields.values[name]; value != nil {
 		return value, nil
+	} else if known {
+		return nil, in.raiseAttributeError(v, name)
 	}
 	if strings.HasPrefix(name, "__") {
 		return nil, unsupported(reasonAttribute, "_thread._local.%s", name)
@@ -47,6 +52,16 @@ func (in *Interpreter) threadAttribute(v *Instance, name string) (Value, error) 
 	value, err := in.existingAttribute(v.object, name)
 	if err == nil {
 		v.fields.values[name] = value
+		v.fields.host[name] = nil // it is there, wherever the running thread keeps it
+	}
+	return value, err
+}
+
+// threadField is a key of a threading.local's __dict__; nil where the running thread has none of that name.
+func (in *Interpreter) threadField(v *Instance, name string) (Value, error) {
+	value, err := in.threadAttribute(v, name)
+	if isRaised(err, "AttributeError") {
+		return nil, nil
 	}
 	return value, err
 }
@@ -175,6 +190,9 @@ func (v *Instance) field(in *Interpreter, name string) (Value, error) {
 	if value, known := table.values[name]; known {
 		return value, nil
 	}
+	if v.isThreadLocal() {
+		return in.threadField(v, name)
+	}
 	reference, present := table.host[name]
 	if !present {
 		if v.object != nil && v.object.source != nil && (table.hasDict || table.slots[name]) && !v.frozenEnum() {
@@ -221,14 +239,24 @@ func (v *Instance) setAttribute(in *Interpreter, name string, value Value) error
 		_, err := in.tailCall(function, Arguments{Positional: arguments})
 		return err
 	}
-	if v.isThreadLocal() && value != nil && !strings.HasPrefix(name, "__") {
-		in.writeField(v, name, value)
-		return nil
+	if v.isThreadLocal() && !strings.HasPrefix(name, "__") {
+		return in.setThreadAttribute(v, name, value)
 	}
 	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
 		return unsupported(reasonMutation, "%s", builtin.name)
 	}
 	return in.genericSetAttribute(v, name, value)
+}
+
+// setThreadAttribute writes or deletes an attribute of a threading.local for the running thread.
+func (in *Interpreter) setThreadAttribute(v *Instance, name string, value Value) error {
+	if value == nil {
+		if _, err := in.threadAttribute(v, name); err != nil {
+			return err
+		}
+	}
+	in.writeField(v, name, value)
+	return nil
 }
 
 // plainAttributes tells the methods written in C that read or write an attribute as object's own do.

@@ -70,6 +70,7 @@ type Interpreter struct {
 	symbols     map[string]*Number // by name of the graph's symbol
 	static      map[string]bool    // keys of sources that are constants after all
 	choices     []*chosenTensor
+	reshaped    []*reshapedTensor
 	tensors     []*Tensor // made by the graph's nodes
 	generators  []*Generator
 	wired       []graph.Value // tensors that the host was told about, by number

@@ -519,6 +519,8 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			return boolean(false), true, nil
 		case "graph_break":
 			return nil, true, unsupported(reasonRequested, "")
+		case "compile":
+			return in.compileCall(arguments)
 		}
 	case "torch":
 		if f.qualname == "use_deterministic_algorithms" {

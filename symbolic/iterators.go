@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"strings"
+
 	"fusee/bytecode"
 	"fusee/guards"
 )
@@ -470,6 +472,9 @@ func (v *fieldsDict) setItem(in *Interpreter, key, value Value) error {
 	if !ok {
 		return unsupported(reasonMutation, "__dict__ with a key that is no text")
 	}
+	if v.owner.isThreadLocal() && strings.HasPrefix(name, "__") {
+		return unsupported(reasonMutation, "__dict__[%s] of a threading.local", name)
+	}
 	if value == nil {
 		if _, err := v.getItem(in, key); err != nil {
 			return err
@@ -512,6 +517,9 @@ func (v *fieldsDict) getAttribute(in *Interpreter, name string) (Value, error) {
 // snapshot copies the attributes into a dict, guarding their names and order.
 func (v *fieldsDict) snapshot(in *Interpreter) (*Dict, error) {
 	table := v.owner.fields
+	if v.owner.isThreadLocal() {
+		return nil, unsupported(reasonAttribute, "all of the __dict__ of a threading.local")
+	}
 	if v.owner.object != nil && v.owner.object.source != nil {
 		keys := []bytecode.Object{}
 		for _, name := range table.order {

@@ -405,6 +405,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.construct("builtins.id", v.of)
 	case *addressNumber:
 		return &cannotRebuild{v.born, "a number computed from id()"}
+	case *compiledFunction:
+		return &cannotRebuild{v.born, "a compiled function"}
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
 	case *mappingProxy:

@@ -1050,7 +1050,8 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		}
 		return nil, true, unsupported(reasonAttribute, "%s", name)
 	case "t_", "transpose_", "swapaxes_", "swapdims_", "unsqueeze_", "squeeze_", "as_strided_":
-		return nil, true, unsupported(reasonMutation, "Tensor.%s, which changes the shape of a tensor", name)
+		value, err := in.reshapeInPlace(t, name, arguments)
+		return value, true, err
 	case "requires_grad_", "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}

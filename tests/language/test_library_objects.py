@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import threading
 import typing
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from outcome import Describer
@@ -223,3 +226,54 @@ def test_function_of_torchscript_is_one_operation() -> None:
     for backend in ("fusee", "eager"):
         check(program, ones, lambda: (torch.ones(3),), backend=backend)
     check(program, lambda: (torch.ones(2, requires_grad=True),))
+
+
+LOCAL = threading.local()
+
+
+def test_dict_of_a_threading_local() -> None:
+    def function(x: Any) -> Any:
+        namespace = LOCAL.__dict__
+        assert "old" in namespace and "new" not in namespace and namespace.get("other") is None
+        namespace["new"] = x + namespace["old"]
+        del namespace["old"]
+        assert not hasattr(LOCAL, "old")
+        return LOCAL.new * 3
+
+    results = []
+    for called in (function, fusee.compile(function, fullgraph=True)):
+        LOCAL.__dict__.clear()
+        LOCAL.old = torch.ones(2)
+        results.append((called(torch.arange(2.0)), dict(LOCAL.__dict__)))
+    assert Describer()(results[0]) == Describer()(results[1])
+
+
+def test_limits_of_a_type_of_numpy() -> None:
+    def function(x: Any) -> Any:
+        return x + numpy.iinfo(numpy.int16).max
+
+    check(function, ones)
+    graphs = fusee.stats()["graphs"]
+    gc.collect()  # what capture asked for the limits is gone, and its entry serves all the same
+    compiled = fusee.compile(function)
+    for _ in range(3):
+        compiled(torch.ones(2))
+    assert fusee.stats()["graphs"] == graphs + 1
+
+
+def _doubled(x: Any, factor: int = 2) -> Any:
+    return x * factor
+
+
+def test_compiled_within() -> None:
+    check(lambda x: fusee.compile(_doubled, backend="eager")(x, factor=3) + fusee.compile(_doubled)(x), ones)
+
+
+def test_compiled_within_and_handed_out() -> None:
+    def function(x: Any) -> Any:
+        made = fusee.compile(_doubled)
+        return made, made(x)
+
+    made, result = fusee.compile(function)(torch.ones(2))
+    assert type(made) is type(fusee.compile(_doubled))
+    assert torch.equal(result, torch.full((2,), 2.0)) and torch.equal(made(result), torch.full((2,), 4.0))

@@ -1,0 +1,97 @@
+"""Methods such as Tensor.unsqueeze_ change the shape of the very tensor they are called on; capture follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from outcome import Describer
+
+import fusee
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """No entry of another test."""
+    fusee.reset()
+    yield
+    fusee.reset()
+
+
+def every_method(x: Any) -> Any:
+    made = x + 1
+    same, row = made, made[0]
+    assert made.unsqueeze_(1) is same and same.shape == (2, 1, 3)
+    made.squeeze_(1).t_()
+    made.transpose_(0, 1).swapaxes_(-1, 0)
+    return row, same.stride(), same + 1
+
+
+def written_through_views(x: Any) -> Any:
+    made = x * 2
+    before = made.view(-1)
+    made.t_()
+    made[0] = 7.0
+    before[-1] += 1.0
+    return before, made * 1
+
+
+def kept_in_a_list(x: Any) -> Any:
+    kept = [x.exp()]
+    kept[0].unsqueeze_(0)
+    return kept[0].shape, torch.cat([kept[0], kept[0]])
+
+
+PROGRAMS = [every_method, written_through_views, kept_in_a_list]
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_captured_whole(function: Callable[..., Any]) -> None:
+    compiled = fusee.compile(function, fullgraph=True)
+    x = torch.arange(6.0).reshape(2, 3)
+    assert Describer()(compiled(x)) == Describer()(function(x))
+
+
+def test_a_reshaped_tensor_that_is_returned_is_no_view() -> None:
+    def function(x: Any) -> Any:
+        made = x + 1
+        made.unsqueeze_(0)
+        return made
+
+    x = torch.arange(3.0)
+    assert Describer()(fusee.compile(function)(x)) == Describer()(function(x))
+
+
+def test_gradients() -> None:
+    def function(x: Any) -> Any:
+        made = x * x
+        made.unsqueeze_(0)
+        return (made * torch.arange(3.0)).sum()
+
+    given = torch.arange(3.0, requires_grad=True)
+    taken = torch.arange(3.0, requires_grad=True)
+    function(given).backward()
+    fusee.compile(function, fullgraph=True)(taken).backward()
+    assert given.grad is not None and taken.grad is not None
+    assert torch.equal(given.grad, taken.grad)
+
+
+def test_an_argument_is_reshaped_for_the_caller() -> None:
+    def function(x: Any) -> Any:
+        return x.unsqueeze_(0) + 1
+
+    given, taken = torch.ones(3), torch.ones(3)
+    assert torch.equal(fusee.compile(function)(taken), function(given))
+    assert taken.shape == given.shape == (1, 3)
+
+
+def test_the_larger_tensor_itself_is_reshaped() -> None:
+    def function(x: Any) -> Any:
+        first, second = x.sum(), x.mean()
+        max(first, second).unsqueeze_(0)
+        return first, second
+
+    x = torch.arange(3.0)
+    assert Describer()(fusee.compile(function)(x)) == Describer()(function(x))
