@@ -622,15 +622,25 @@ func (s *Set) find(in *Interpreter, item Value) (int, any, error) {
 // guardApart guards that an object which a set or dict compares by identity stays a different one from its items.
 func (in *Interpreter) guardApart(key Value, items []Value) error {
 	key, err := in.real(key)
-	if err != nil || !comparedByIdentity(key) {
+	if err != nil {
 		return err
+	}
+	number, isNumber := key.(*identityNumber)
+	if isNumber {
+		key = number.of
+	} else if !comparedByIdentity(key) {
+		return nil
 	}
 	for _, item := range items {
 		item, err := in.real(item)
 		if err != nil {
 			return err
 		}
-		if comparedByIdentity(item) && item != key {
+		other, isOther := item.(*identityNumber)
+		if isOther {
+			item = other.of
+		}
+		if isOther == isNumber && (isOther || comparedByIdentity(item)) && item != key {
 			if err := in.guardDistinct(key, item); err != nil {
 				return err
 			}

@@ -166,6 +166,9 @@ func (in *Interpreter) copyDescribedDict(d *trace.Description) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if class != nil && userClass(class.name) {
+		return nil, unsupported(reasonOpaqueCall, "a result of type %s", class.name)
+	}
 	dict := newDict()
 	dict.class = class
 	for _, item := range trace.Items(d.Payload) {

@@ -121,11 +121,62 @@ func (r *rewriter) generatorCode(g *Generator) (*bytecode.Code, error) {
 	return r.writeResume(b, f, target, g.stack(), begin)
 }
 
+// dropsQuietly tells whether nothing happens where GeneratorExit is raised at the yield at which a frame waits: there is no handler, or those
+// there are only compare it with classes of builtin exceptions that it is none of.
+func (in *Interpreter) dropsQuietly(f *Frame) (bool, error) {
+	at := f.info.index[f.current]
+	for handler := f.handlerFor(at); handler != nil; handler = f.handlerFor(at) {
+		next, err := in.passesHandler(f, f.info.index[handler.Target])
+		if err != nil || next < 0 {
+			return false, err
+		}
+		at = next
+	}
+	return true, nil
+}
+
+// passesHandler follows GeneratorExit through an except clause from its first instruction to the one that raises it again; -1 where
+// anything else may happen.
+func (in *Interpreter) passesHandler(f *Frame, at int) (int, error) {
+	for {
+		instruction := f.info.listing.Instructions[at]
+		at++
+		switch instruction.Opcode {
+		case bytecode.PushExcInfo, bytecode.BuildTuple, bytecode.CheckExcMatch, bytecode.Copy, bytecode.PopExcept:
+		case bytecode.LoadGlobal:
+			value, err := in.globalName(f, f.code.Names[instruction.Arg>>1])
+			if err != nil {
+				return -1, err
+			}
+			if value, err = in.real(value); err != nil {
+				return -1, err
+			}
+			class, ok := value.(*Class)
+			if !ok || !builtinException(class) || !class.isSubclassOf("Exception") {
+				return -1, nil
+			}
+		case bytecode.PopJumpForwardIfFalse:
+			at = f.info.index[instruction.Jump]
+		case bytecode.Reraise:
+			return at - 1, nil
+		default:
+			return -1, nil
+		}
+	}
+}
+
 // abandoned finds a generator that stands inside a try statement or a with block at the end of the capture: what runs there when Python
 // drops it is left to Python, which makes the generator itself then. Those that Python was given go on there.
 func (in *Interpreter) abandoned(given map[Value]*slot) error {
 	for _, g := range in.generators {
-		if given[g] == nil && g.started && !g.finished && !g.running && g.frame.handlerFor(g.frame.info.index[g.frame.current]) != nil {
+		if given[g] != nil || !g.started || g.finished || g.running {
+			continue
+		}
+		quiet, err := in.dropsQuietly(g.frame)
+		if err != nil {
+			return err
+		}
+		if !quiet {
 			return &restart{step: g.born, reason: &Unsupported{reasonGenerator, g.frame.code.Name + " is left unfinished"}}
 		}
 	}

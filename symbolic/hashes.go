@@ -48,11 +48,7 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 			return "builtin " + v.name, nil
 		}
 	case *identityNumber:
-		part, err := in.hashKey(v.of)
-		if _, ok := v.of.(*Instance); ok {
-			return v.of, nil
-		}
-		return part, err
+		return in.identityHash(v.of)
 	case *Method:
 		if _, ok := v.self.(*Instance); ok {
 			return v, unsupported(reasonHash, "%s", key.typeName())
@@ -70,6 +66,23 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 	return nil, unsupported(reasonHash, "%s", key.typeName())
 }
 
+// identityKey is what id() of a value goes by: the value itself, or the type and key of one that is equal wherever it is identical.
+type identityKey struct {
+	kind string
+	of   any
+}
+
+func (in *Interpreter) identityHash(value Value) (any, error) {
+	switch v := value.(type) {
+	case *fieldsDict:
+		return identityKey{"fields", v.owner}, nil
+	case *List, *Dict, *Deque, *Set, *Tuple, *Instance, *SliceValue:
+		return identityKey{"object", v}, nil
+	}
+	key, err := in.hashKey(value)
+	return identityKey{value.typeName(), key}, err
+}
+
 // hashItems joins the keys of a container's items.
 func (in *Interpreter) hashItems(kind string, items []Value, sorted bool) (any, error) {
 	parts := make([]string, len(items))
@@ -85,6 +98,8 @@ func (in *Interpreter) hashItems(kind string, items []Value, sorted bool) (any, 
 			parts[i] = fmt.Sprintf("(%T %v)", part, part)
 		case bytecode.NoneType, bytecode.EllipsisType, notImplemented:
 			parts[i] = fmt.Sprintf("(%T)", part)
+		case identityKey:
+			return nil, unsupported(reasonHash, "%s of results of id()", kind)
 		default:
 			parts[i] = fmt.Sprintf("(%T %p)", part, part)
 		}

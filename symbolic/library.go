@@ -9,7 +9,7 @@ import (
 // immutableObject tells classes of library objects that never change, so that reading them once is enough.
 func immutableObject(class string) bool {
 	switch class {
-	case "re.Pattern", "re.Match", "inspect.Signature", "inspect.Parameter":
+	case "re.Pattern", "re.Match", "inspect.Signature", "inspect.Parameter", "torch.finfo", "torch.iinfo":
 		return true
 	}
 	return false

@@ -372,6 +372,10 @@ func (in *Interpreter) objectMethod(v *Instance, name string, arguments Argument
 		return in.textMethod(v, "__repr__")
 	case "object.__init_subclass__":
 		return none(), true, nil
+	case "object.__reduce_ex__":
+		if reduced, done, err := in.reduceObject(v, values); done || err != nil {
+			return reduced, true, err
+		}
 	}
 	if v.class.isSubclassOf("BaseException") {
 		if v.exception == nil {

@@ -449,7 +449,7 @@ func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Va
 	if err != nil {
 		return nil, err
 	}
-	if class != nil && !class.isSubclassOf("collections.OrderedDict") && !class.isSubclassOf("collections.defaultdict") && !class.isSubclassOf("collections.Counter") {
+	if class != nil && (userClass(class.name) || libraryDict(class) == "") {
 		return in.describedDictInstance(d, class, object)
 	}
 	dict := &Dict{class: class, object: object, index: map[any]*dictEntry{}}
@@ -459,13 +459,28 @@ func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Va
 	return dict, nil
 }
 
-// describedDictInstance is an existing instance of a class that derives from dict alone, over the dict that it is.
+// libraryDict is the dict type of the standard library that a class is or derives from, "" where that is dict alone.
+func libraryDict(class *Class) string {
+	for _, name := range []string{"collections.OrderedDict", "collections.defaultdict", "collections.Counter"} {
+		if class.isSubclassOf(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// describedDictInstance is an existing instance of a program's class that derives from a dict type, over the dict that it is.
 func (in *Interpreter) describedDictInstance(d *trace.Description, class *Class, object *existing) (Value, error) {
 	fields, err := in.describedFields(d, class)
 	if _, absent := d.Payload.(bytecode.NoneType); err != nil || fields == nil || absent || !userClass(class.name) {
 		return &Opaque{object, "dict"}, err
 	}
 	base := &Dict{object: object, index: map[any]*dictEntry{}, base: true}
+	if library := libraryDict(class); library != "" && library != "collections.Counter" { // a Counter is a dict with methods in Python
+		if base.class, err = in.namedClass(library); err != nil {
+			return nil, err
+		}
+	}
 	return &Instance{class: class, object: object, fields: fields, base: base}, nil
 }
 

@@ -12,6 +12,13 @@ func (in *Interpreter) newBase(builtin string, arguments Arguments) (Value, bool
 		return newList([]Value{}), true, nil
 	case "dict":
 		return newDict(), true, nil
+	case "collections.OrderedDict", "collections.defaultdict":
+		class, err := in.namedClass(builtin)
+		if err != nil {
+			return nil, true, err
+		}
+		value, _, err := in.constructBuiltin(class, Arguments{})
+		return value, true, err
 	case "set":
 		set, err := in.newSet(nil, false)
 		return set, true, err
@@ -43,6 +50,10 @@ func (in *Interpreter) initBase(base Value, arguments Arguments) error {
 		}
 		return in.replaceList(b, items)
 	case *Dict:
+		if b.class != nil && b.class.isSubclassOf("collections.defaultdict") && len(arguments.Positional) > 0 {
+			in.activity++
+			b.factory, arguments.Positional = arguments.Positional[0], arguments.Positional[1:]
+		}
 		_, _, err := in.dictUpdateMethod(b, arguments)
 		return err
 	case *Set:
@@ -86,6 +97,11 @@ func (in *Interpreter) initInstance(v *Instance, arguments Arguments) error {
 			arguments.Keywords = nil
 		}
 	}
+	if len(arguments.Positional)+len(arguments.Keywords) > 0 {
+		if err := in.checkOrderedOverrides(v, "update"); err != nil {
+			return err
+		}
+	}
 	if err := in.initBase(v.base, arguments); err != nil {
 		return err
 	}
@@ -110,6 +126,30 @@ func (in *Interpreter) initProperty(v *Instance) error {
 	return in.setAttribute(v, "__doc__", doc)
 }
 
+// checkOrderedOverrides leaves methods of OrderedDict to Python that go through those that the instance's class defines anew, as their
+// C code does for subclasses.
+func (in *Interpreter) checkOrderedOverrides(v *Instance, method string) error {
+	dict, ok := v.base.(*Dict)
+	if !ok || dict.class == nil || !dict.class.isSubclassOf("collections.OrderedDict") {
+		return nil
+	}
+	switch method {
+	case "update", "setdefault", "pop", "popitem", "copy", "__copy__", "__eq__", "__ne__", "__ior__", "__or__", "__ror__":
+	default:
+		return nil
+	}
+	for _, name := range []string{"__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__", "__missing__", "keys"} {
+		_, owner, err := in.classLookup(v.class, name)
+		if err != nil {
+			return err
+		}
+		if owner != nil && (owner.made != nil || userClass(owner.name)) {
+			return unsupported(reasonBuiltinCall, "OrderedDict.%s of %s, which has a %s of its own", method, v.class.name, name)
+		}
+	}
+	return nil
+}
+
 func (in *Interpreter) initialItems(kind string, arguments Arguments) ([]Value, error) {
 	switch {
 	case len(arguments.Keywords) > 0:
@@ -129,6 +169,9 @@ func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments)
 		return nil, false, nil
 	}
 	method := shortName(name)
+	if err := in.checkOrderedOverrides(v, method); err != nil {
+		return nil, true, err
+	}
 	switch method {
 	case "__init__":
 		return none(), true, in.initInstance(v, arguments)
@@ -140,7 +183,7 @@ func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments)
 		if set, ok := v.base.(*Set); ok && len(set.items) < 2 {
 			return in.subclassRepresentation(v, set)
 		}
-		if _, ok := v.base.(*Set); ok {
+		if _, ok := v.base.(*Set); ok || libraryDict(v.class) != "" {
 			return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
 		}
 		written, err := in.represent(v.base)
@@ -154,6 +197,9 @@ func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments)
 		if set, ok := v.base.(*Set); ok {
 			copied, err := in.newSet(set.items, set.frozen)
 			return &Instance{class: v.class, fields: newFieldTable(v.class.hasDict), base: copied}, true, err
+		}
+		if libraryDict(v.class) != "" {
+			return nil, true, unsupported(reasonBuiltinCall, "copy of %s", v.class.name)
 		}
 	}
 	for i, argument := range arguments.Positional {
@@ -246,12 +292,12 @@ func (in *Interpreter) newOfBuiltin(hook string, c *Class, arguments Arguments) 
 	if c.name == builtin {
 		return in.constructBuiltin(c, arguments)
 	}
-	if builtin == "dict" && !c.isSubclassOf("collections.OrderedDict") && !c.isSubclassOf("collections.defaultdict") || builtin != "dict" {
-		base, done, err := in.newBase(builtin, arguments)
-		if !done || err != nil {
-			return nil, done, err
-		}
-		return &Instance{class: c, fields: newFieldTable(c.hasDict), base: base, born: in.frame.step}, true, nil
+	if library := libraryDict(c); builtin == "dict" && library != "" && library != "collections.Counter" {
+		builtin = library // these inherit the __new__ of dict
 	}
-	return nil, false, nil
+	base, done, err := in.newBase(builtin, arguments)
+	if !done || err != nil {
+		return nil, done, err
+	}
+	return &Instance{class: c, fields: newFieldTable(c.hasDict), base: base, born: in.frame.step}, true, nil
 }

@@ -61,7 +61,11 @@ func (in *Interpreter) representation(value Value) (string, error) {
 			return "", err
 		}
 		inner, err := in.representItems(items, "[", "]")
-		return "dict_" + v.kind + "(" + inner + ")", err
+		prefix := "dict_"
+		if v.dict.class != nil && v.dict.class.isSubclassOf("collections.OrderedDict") {
+			prefix = "odict_"
+		}
+		return prefix + v.kind + "(" + inner + ")", err
 	case *Class:
 		return in.representClass(v)
 	case *Instance:

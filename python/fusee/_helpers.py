@@ -9,7 +9,7 @@ import functools
 import itertools
 import types
 import warnings
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -82,7 +82,8 @@ def set_item(target: dict[Any, Any], key: Any, value: Any) -> None:
 
 def delete_item(target: dict[Any, Any], key: Any) -> None:
     """Delete a key if it is there: it may have been added and deleted within one call."""
-    _mapping(target).pop(target, key, None)
+    if dict.__contains__(target, key):
+        _mapping(target).__delitem__(target, key)
 
 
 def _builtin_base(cls: type) -> Any:
@@ -98,6 +99,13 @@ def new_object(cls: type) -> Any:
 def new_subclass(cls: Any, base: Any) -> Any:
     """An instance of a subclass of a builtin type, holding what ``base`` holds."""
     kind: Any = type(base)
+    if kind in (OrderedDict, defaultdict):
+        made = kind.__new__(cls)
+        if kind is defaultdict:
+            kind.__init__(made, base.default_factory)
+        for key in base:  # their own update calls a __setitem__ of the class
+            kind.__setitem__(made, key, base[key])
+        return made
     if kind in (list, set, dict, deque):
         made = kind.__new__(cls)
         getattr(kind, "update" if kind in (set, dict) else "extend")(made, base)

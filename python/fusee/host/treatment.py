@@ -49,8 +49,8 @@ _NOT_LOOKED_INTO = frozenset(
     {"script", "trace", "trace_module", "freeze", "optimize_for_inference", "load", "save", "fork", "wait"}
 )
 
-# Single functions inside those modules that just do what they say: the calls of graph modules, and questions about
-# sizes, which are plain numbers here.
+# Single functions inside those modules that just do what they say: the calls of graph modules, questions about sizes,
+# which are plain numbers here, and how copy makes objects.
 _LOOKED_INTO_FUNCTIONS = {
     "torch.fx.graph_module": frozenset({"GraphModule.recompile.<locals>.call_wrapped", "_WrappedCall.__call__"}),
     "torch.fx.experimental.symbolic_shapes": frozenset(
@@ -58,6 +58,7 @@ _LOOKED_INTO_FUNCTIONS = {
         | {"guard_or_true", "guard_or_false", "_guard_or", "statically_known_true", "sym_and", "sym_or", "sym_eq"}
         | {"hint_int", "is_concrete_int", "is_concrete_bool", "is_concrete_float", "is_symbolic"}
     ),
+    "copyreg": frozenset({"__newobj__", "__newobj_ex__"}),
 }
 
 # Functions of other modules that are not looked into, and why.
