@@ -319,6 +319,9 @@ func tensorOfNumber(c *caller) (Value, error) {
 	if err != nil || bound["requires_grad"] != false {
 		return nil, unknown("tensor arguments")
 	}
+	if list, isList := bound["data"].(List); isList && len(list.Items) == 0 {
+		return c.emptyTensor(bound["dtype"], bound["device"])
+	}
 	d, ok := numberType(bound["data"])
 	if !ok {
 		return nil, unknown("tensor of something that is no number")
@@ -334,6 +337,20 @@ func tensorOfNumber(c *caller) (Value, error) {
 		d = complexOf(c.state.defaultDType())
 	}
 	return c.scalarTensor(bound["data"], d, bound["device"])
+}
+
+// emptyTensor is torch.tensor([]): one dimension without elements.
+func (c *caller) emptyTensor(dtype, device Value) (Value, error) {
+	op, _ := LookUp("aten.zeros.default")
+	values, err := op.Bind([]Value{List{Items: []Value{int64(0)}}}, []Keyword{{"dtype", dtype}, {"device", device}})
+	if err != nil {
+		return nil, unknown(err.Error())
+	}
+	node, err := c.emit(op, values)
+	if err != nil {
+		return nil, err
+	}
+	return node.Result, nil
 }
 
 // scalarTensor makes a 0-d tensor of a number.

@@ -94,6 +94,10 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = in.objectMethod(v, b.name, arguments)
 	case *superValue:
 		value, handled, err = in.objectMethod(v.self, b.name, arguments)
+	case *LibraryValue:
+		if method == "__reduce_ex__" && v.kind == "dtype" {
+			return text(v.text), nil // dtypes are kept by name
+		}
 	case *fieldsDict:
 		value, handled, err = in.fieldsMethod(v, method, arguments)
 	case *functionDict:

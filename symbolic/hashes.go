@@ -34,10 +34,15 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 		if v.made != nil {
 			return v, nil
 		}
-		if v.id != 0 {
-			return fmt.Sprintf("class %d", v.id), nil
+		if !strings.Contains(v.name, ".") {
+			return "class " + v.name, nil // a builtin class, which may be known by its name alone
 		}
-		return "class " + v.name, nil
+		if v.id == 0 {
+			if v, err = in.namedClass(v.name); err != nil {
+				return nil, err
+			}
+		}
+		return fmt.Sprintf("class %d", v.id), nil
 	case *Function:
 		in.pinFunction(v)
 		return v, nil
