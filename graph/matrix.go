@@ -229,11 +229,11 @@ func inferLinear(c *inference) error {
 func inferAttention(c *inference) error {
 	q, k, v := c.tensor("query"), c.tensor("key"), c.tensor("value")
 	dropout, isPlain := c.value("dropout_p").(float64)
-	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || c.boolean("enable_gqa") || !isPlain || dropout != 0 || q.Device.Type != "cpu" {
+	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || !isPlain || dropout != 0 || q.Device.Type != "cpu" {
 		return unknown("attention arguments")
 	}
 	d, e := q.DType, c.shapes
-	fits := e.AllEqual(q.Sizes[:2], k.Sizes[:2]) && e.AllEqual(k.Sizes, v.Sizes) && e.Equal(q.Sizes[3], k.Sizes[3])
+	fits := e.Equal(q.Sizes[0], k.Sizes[0]) && c.headsFit(q, k) && e.AllEqual(k.Sizes, v.Sizes) && e.Equal(q.Sizes[3], k.Sizes[3])
 	if !fits || !d.IsFloat() || k.DType != d || v.DType != d {
 		return unknown("attention shapes or types")
 	}
@@ -244,6 +244,16 @@ func inferAttention(c *inference) error {
 		return unknown("attention layout")
 	}
 	return c.make(d, q.Sizes, c.shapes.preservedStrides(q))
+}
+
+// headsFit says whether there are as many heads of keys as of queries, or, in grouped attention, a divisor of that. The fused kernel itself,
+// which has no parameter for it, takes both.
+func (c *inference) headsFit(q, k *Meta) bool {
+	if c.op.Schema.Position("enable_gqa") >= 0 && !c.boolean("enable_gqa") {
+		return c.shapes.Equal(q.Sizes[1], k.Sizes[1])
+	}
+	heads, groups := c.shapes.Specialise(q.Sizes[1]), c.shapes.Specialise(k.Sizes[1])
+	return groups > 0 && heads%groups == 0
 }
 
 // fusedLayout says whether the fused kernel takes the tensor: elements of a head side by side, and at least one.

@@ -35,7 +35,7 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 	}
 	scratch := graph.NewGraph("expansion")
 	scratch.Shapes = in.graph.Shapes
-	nodes := wire.NewNodes(in.session, scratch, inputs)
+	nodes := wire.NewNodes(in.session, scratch, inputs, in.state.GradMode)
 	expansion, err := nodes.Append(trace.Field(outcome.Expansion, "nodes"))
 	if errors.Is(err, wire.ErrUnsupported) {
 		return false, nil

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -19,11 +20,13 @@ type Nodes struct {
 	graph   *graph.Graph
 	inputs  []graph.Value
 	nodes   []*graph.Node
+	state   graph.State
 }
 
-// NewNodes reads into a graph; inputs are what ("i", k) names, and the session knows the objects that references name.
-func NewNodes(session *trace.Session, g *graph.Graph, inputs []graph.Value) *Nodes {
-	return &Nodes{session: session, graph: g, inputs: inputs}
+// NewNodes reads into a graph; inputs are what ("i", k) names, and the session knows the objects that references name. With gradMode the
+// results of nodes that autograd would record require gradients.
+func NewNodes(session *trace.Session, g *graph.Graph, inputs []graph.Value, gradMode bool) *Nodes {
+	return &Nodes{session: session, graph: g, inputs: inputs, state: graph.State{GradMode: gradMode}}
 }
 
 // Append adds the nodes of a list to the graph in order, and returns them. The error is ErrUnsupported for operators whose effects are not
@@ -60,7 +63,7 @@ func (r *Nodes) node(item bytecode.Object) (*graph.Node, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "the result of %s", target)
 	}
-	node, err := r.graph.Call(target, args, keywords, graph.State{})
+	node, err := r.graph.Call(target, args, keywords, r.state)
 	if err == nil {
 		return node, adopt(node, outputs)
 	}
@@ -131,8 +134,10 @@ func (r *Nodes) unknown(target string, args []graph.Value, keywords []graph.Keyw
 	case viewed != nil && strings.Contains(schema.Returns, "(a"):
 		relation = graph.ViewOf(viewed)
 	}
+	recorded := r.state.GradMode && slices.ContainsFunc(graph.Tensors(values...), r.graph.RequiresGrad)
 	for i := range outputs {
 		outputs[i].Relation = relation
+		outputs[i].Meta.RequiresGrad = recorded && outputs[i].Meta.DType.IsDifferentiable()
 	}
 	positional, named := split(schema, values)
 	node := r.graph.Append(target, positional, named, outputs, nil)

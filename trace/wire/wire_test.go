@@ -41,7 +41,7 @@ func reader(t *testing.T) (*Nodes, *graph.Graph) {
 		t.Fatal(err)
 	}
 	g := graph.NewGraph("graph")
-	return NewNodes(session, g, []graph.Value{g.AddTensor("x", meta)}), g
+	return NewNodes(session, g, []graph.Value{g.AddTensor("x", meta)}, false), g
 }
 
 func node(target, schema string, args *bytecode.List, keywords *bytecode.Dict, outputs ...bytecode.Object) bytecode.Tuple {

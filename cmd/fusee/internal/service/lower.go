@@ -66,7 +66,7 @@ func readGraph(session *trace.Session, item bytecode.Object) (*graph.Graph, erro
 		}
 		inputs = append(inputs, input)
 	}
-	reader := wire.NewNodes(session, g, inputs)
+	reader := wire.NewNodes(session, g, inputs, false)
 	if _, err := reader.Append(trace.Field(item, "nodes")); err != nil {
 		return g, err
 	}
