@@ -1,4 +1,4 @@
-"""What libraries of models do around their tensors is captured whole: results that are dicts and dataclasses, copied configurations."""
+"""What libraries of models do around tensors is captured whole: results that are dicts, copied configurations."""
 
 from __future__ import annotations
 
