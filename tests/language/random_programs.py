@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import random
 import re
 import signal
@@ -28,6 +29,9 @@ from shrink import shrink
 
 SECONDS = 30  # of this process's own time
 PATIENCE = 300  # seconds on the clock
+AGAIN = 0.05  # seconds until it is told again that time is up, as programs may swallow what is raised
+STUBBORN = 20  # times that it is told, after which the process ends
+PLAIN_HANGS, COMPILED_HANGS = 77, 78  # how it ends then
 CHUNK = 1000
 
 
@@ -41,16 +45,21 @@ def text_of(seed: int, number: int, names: Sequence[str]) -> str:
     return Writer(source.choice, GRAMMARS[names[number % len(names)]]).program()
 
 
-def timed(function: Callable[[], list[Any]], seconds: float) -> list[Any]:
-    """Call with a limit to the time."""
+def timed(function: Callable[[], list[Any]], seconds: float, status: int) -> list[Any]:
+    """Call with a limit to the time; ``status`` is how the process ends where the program swallows that it is up."""
+    told = 0
 
     def late(*_: Any) -> None:
+        nonlocal told
+        told += 1
+        if told > STUBBORN:
+            os._exit(status)
         raise Late
 
     signal.signal(signal.SIGALRM, late)
     signal.signal(signal.SIGVTALRM, late)
     signal.alarm(PATIENCE)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN)
     try:
         return function()
     finally:
@@ -62,11 +71,11 @@ def failure(text: str) -> str | None:
     """How a program differs, or None; what says nothing of the compiler is ``"skipped"``."""
     try:
         program = read(text)
-        eager = timed(program.plain, SECONDS / 10)
+        eager = timed(program.plain, SECONDS / 10, PLAIN_HANGS)
     except (Late, Exception):
         return "skipped"
     try:
-        captured = timed(program.compiled, SECONDS)
+        captured = timed(program.compiled, SECONDS, COMPILED_HANGS)
     except Late:
         return "took too long"
     except Exception as error:
@@ -122,7 +131,9 @@ def follow(options: argparse.Namespace, first: int, count: int, seen: Counter[st
             seen[word] += 1
             if word == "differs":
                 print(rest, flush=True)
-    if child.returncode:
+    if child.returncode == PLAIN_HANGS:
+        seen["skipped"] += 1
+    elif child.returncode:
         seen["crashed"] += 1
         print(f"{at}: the process ended with {child.returncode}", flush=True)
     return at + 1
