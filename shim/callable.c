@@ -21,9 +21,18 @@ typedef struct CompiledFunction {
     PyObject *weak_references;
     Parameters parameters;
     bool plain_parameters; /* positional only: no star, no keyword-only */
+    bool continues;        /* code goes on here behind a break, and calls it last */
     EntryFunction *functions;
     Py_ssize_t function_count;
 } CompiledFunction;
+
+/* The call of a continuation, made once the code that calls it last has returned: so a loop with breaks takes no stack,
+ * no frame behind a break keeps objects alive, and tracebacks show each frame once. */
+typedef struct Onward {
+    PyObject_VAR_HEAD
+    CompiledFunction *compiled;
+    PyObject *args[]; /* ours, until they are given to the function that runs */
+} Onward;
 
 /* One call on its way. `values` holds the bound parameters and then room for captures. */
 typedef struct Call {
@@ -36,7 +45,67 @@ typedef struct Call {
     GlobalState state;
     PyObject *(*run)(void *); /* with `frame`: what the original is where its frame exists already */
     void *frame;
+    Onward *onward; /* whose arguments these are, NULL where they are the caller's */
 } Call;
+
+/* ---- calls behind breaks ---- */
+
+static PyObject *onward_new(CompiledFunction *compiled, PyObject *const *args, Py_ssize_t count) {
+    Onward *onward = PyObject_NewVar(Onward, &OnwardType, count);
+    if (!onward)
+        return NULL;
+    onward->compiled = (CompiledFunction *)Py_NewRef(compiled);
+    for (Py_ssize_t i = 0; i < count; i++)
+        onward->args[i] = Py_NewRef(args[i]);
+    return (PyObject *)onward;
+}
+
+static void onward_dealloc(PyObject *self) {
+    Onward *onward = (Onward *)self;
+    for (Py_ssize_t i = 0; i < Py_SIZE(onward); i++)
+        Py_DECREF(onward->args[i]);
+    Py_DECREF(onward->compiled);
+    PyObject_Free(self);
+}
+
+PyTypeObject OnwardType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.Onward",
+    .tp_doc = "The call of a continuation, which is made when the code before a break has returned.",
+    .tp_basicsize = offsetof(Onward, args),
+    .tp_itemsize = sizeof(PyObject *),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = onward_dealloc,
+};
+
+/* Calls a function with values of which those from `first` on are ours, and gives these away: its frame then holds the
+ * only references, as that of a call by Python code does. It takes its own before anything else can happen. */
+static PyObject *call_giving(PyObject *function, PyObject *const *values, Py_ssize_t count, Py_ssize_t first) {
+    for (Py_ssize_t i = first; i < count; i++)
+        values[i]->ob_refcnt--;
+    return _PyFunction_Vectorcall(function, values, (size_t)count, NULL);
+}
+
+/* The first of the values of a call that are ours. */
+static Py_ssize_t take_arguments(const Call *call, Py_ssize_t parameters) {
+    if (!call->onward)
+        return parameters;
+    Py_SET_SIZE(call->onward, 0);
+    return 0;
+}
+
+/* Code that puts frames together again is nobody's: tracebacks leave it out. */
+static void forget_own_frame(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyTracebackObject *outermost = (PyTracebackObject *)traceback;
+    if (outermost) {
+        PyCodeObject *code = PyFrame_GetCode(outermost->tb_frame);
+        if (!PyUnicode_CompareWithASCIIString(code->co_filename, "<fusee>"))
+            Py_XSETREF(traceback, Py_XNewRef((PyObject *)outermost->tb_next));
+        Py_DECREF(code);
+    }
+    PyErr_Restore(type, value, traceback);
+}
 
 static PyObject *run_original(const CompiledFunction *compiled, PyObject *const *args, size_t count_flags,
                               PyObject *keyword_names) {
@@ -46,6 +115,10 @@ static PyObject *run_original(const CompiledFunction *compiled, PyObject *const 
 static PyObject *original(const Call *call) {
     if (call->frame)
         return call->run(call->frame);
+    if (call->onward) {
+        Py_ssize_t count = Py_SIZE(call->onward);
+        return call_giving((PyObject *)call->compiled->function, call->onward->args, count, take_arguments(call, count));
+    }
     return run_original(call->compiled, call->args, call->count_flags, call->keyword_names);
 }
 
@@ -152,20 +225,21 @@ static inline PyObject *entry_function(CompiledFunction *compiled, Entry *entry)
 
 /* ---- hits ---- */
 
-/* Runs the entry's code on the bound parameters and the captures behind them; drops the captures. */
+/* Runs the entry's code on the bound parameters and the captures behind them, which it gives away. */
 static PyObject *run_entry(Call *call, Entry *entry) {
     CompiledFunction *compiled = call->compiled;
     Py_ssize_t parameters = compiled->parameters.count, captures = guard_program_captures(entry->guards);
     PyObject *function = entry_function(compiled, entry), *result = NULL;
-    if (function) {
-        entry->hits++;
-        compiled->record->hits++;
-        Py_INCREF(function);
-        result = _PyFunction_Vectorcall(function, call->values, (size_t)(parameters + captures), NULL);
-        Py_DECREF(function);
+    if (!function) {
+        for (Py_ssize_t i = 0; i < captures; i++)
+            Py_DECREF(call->values[parameters + i]);
+        return NULL;
     }
-    for (Py_ssize_t i = 0; i < captures; i++)
-        Py_DECREF(call->values[parameters + i]);
+    entry->hits++;
+    compiled->record->hits++;
+    Py_INCREF(function);
+    result = call_giving(function, call->values, parameters + captures, take_arguments(call, parameters));
+    Py_DECREF(function);
     return result;
 }
 
@@ -402,17 +476,27 @@ static bool runs_plain(const CompiledFunction *compiled, const ThreadState *thre
            compiled->function->func_code != compiled->code || left_to_tracer();
 }
 
-/* Every graph break of a loop continues in a call within the call before: from some depth on the rest of the loop runs
- * as it is, since the interpreter's stack would end before a long loop. */
-enum { MAX_NESTING = 64 };
+static PyObject *call_with_room(Call *call) {
+    PyObject *values[STACK_VALUES];
+    const CompiledFunction *compiled = call->compiled;
+    call->room = compiled->record->most_captures;
+    call->values = values;
+    Py_ssize_t size = compiled->parameters.count + call->room;
+    return size <= STACK_VALUES ? call_with_values(call) : call_from_heap(call, size);
+}
 
-static PyObject *run_original_afresh(const CompiledFunction *compiled, PyObject *const *args, size_t count_flags,
-                                     PyObject *keyword_names) {
-    ThreadState *thread = &this_thread;
-    int nesting = thread->nesting;
-    thread->nesting = 0;
-    PyObject *result = run_original(compiled, args, count_flags, keyword_names);
-    thread->nesting = nesting;
+/* Makes the calls that breaks left to do. Steals the result of the code before them. */
+static PyObject *go_on(PyObject *result, const ThreadState *thread) {
+    while (result && Py_IS_TYPE(result, &OnwardType)) {
+        Onward *onward = (Onward *)result;
+        CompiledFunction *compiled = onward->compiled;
+        Call call = {.compiled = compiled, .args = onward->args, .count_flags = (size_t)Py_SIZE(onward), .values = onward->args,
+                     .onward = onward};
+        result = runs_plain(compiled, thread) ? original(&call) : call_with_room(&call);
+        if (!result)
+            forget_own_frame();
+        Py_DECREF(onward);
+    }
     return result;
 }
 
@@ -422,18 +506,13 @@ static PyObject *compiled_vectorcall(PyObject *self, PyObject *const *args, size
     ThreadState *thread = &this_thread;
     if (enter_call(thread))
         return NULL;
+    if (compiled->continues && !keyword_names)
+        return onward_new(compiled, args, PyVectorcall_NARGS(count_flags));
     if (runs_plain(compiled, thread))
         return run_original(compiled, args, count_flags, keyword_names);
-    if (thread->nesting >= MAX_NESTING)
-        return run_original_afresh(compiled, args, count_flags, keyword_names);
-    PyObject *values[STACK_VALUES];
-    Py_ssize_t captures = compiled->record->most_captures, size = compiled->parameters.count + captures;
-    Call call = {.compiled = compiled, .args = args, .count_flags = count_flags, .keyword_names = keyword_names,
-                 .values = values, .room = captures};
+    Call call = {.compiled = compiled, .args = args, .count_flags = count_flags, .keyword_names = keyword_names};
     Py_INCREF(compiled); /* the call may drop the last outside reference */
-    thread->nesting++;
-    PyObject *result = size <= STACK_VALUES ? call_with_values(&call) : call_from_heap(&call, size);
-    thread->nesting--;
+    PyObject *result = go_on(call_with_room(&call), thread);
     Py_DECREF(compiled);
     return result;
 }
@@ -444,22 +523,17 @@ PyObject *call_in_place(PyObject *self, PyObject *const *bound, PyObject *(*run)
     Py_ssize_t count = compiled->parameters.count, captures = compiled->record->most_captures;
     if (enter_call(thread))
         return NULL;
-    int nesting = thread->nesting;
-    thread->nesting = nesting < MAX_NESTING ? nesting + 1 : 0;
+    if (runs_plain(compiled, thread))
+        return run(frame);
     PyObject *result = NULL, **values = PyMem_Malloc((size_t)(count + captures + 1) * sizeof *values);
     Call call = {.compiled = compiled, .args = bound, .count_flags = (size_t)count, .values = values,
                  .room = captures, .run = run, .frame = frame};
     if (!values)
-        PyErr_NoMemory();
-    else if (runs_plain(compiled, thread) || nesting >= MAX_NESTING)
-        result = run(frame);
-    else {
-        memcpy(values, bound, (size_t)count * sizeof *values);
-        result = dispatch(&call);
-    }
+        return PyErr_NoMemory();
+    memcpy(values, bound, (size_t)count * sizeof *values);
+    result = dispatch(&call);
     PyMem_Free(values);
-    thread->nesting = nesting;
-    return result;
+    return go_on(result, thread);
 }
 
 /* find(bound) -> the entry whose guards hold now, or None; for a host that waited while another thread compiled */
@@ -485,10 +559,11 @@ static PyObject *compiled_find(PyObject *self, PyObject *bound) {
 /* ---- the object ---- */
 
 static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"function", "record", "miss", NULL};
+    static char *names[] = {"function", "record", "miss", "continues", NULL};
     PyObject *function, *record, *miss_handler;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O:CompiledFunction", names, &PyFunction_Type, &function,
-                                     &CodeRecordType, &record, &miss_handler))
+    int continues = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O|p:CompiledFunction", names, &PyFunction_Type, &function,
+                                     &CodeRecordType, &record, &miss_handler, &continues))
         return NULL;
     CompiledFunction *compiled = (CompiledFunction *)type->tp_alloc(type, 0);
     if (!compiled)
@@ -500,6 +575,7 @@ static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     compiled->code = Py_NewRef(compiled->function->func_code);
     parameters_of((PyCodeObject *)compiled->code, &compiled->parameters);
     compiled->plain_parameters = compiled->parameters.count == compiled->parameters.positional;
+    compiled->continues = continues;
     return (PyObject *)compiled;
 }
 
@@ -592,7 +668,7 @@ static PyMethodDef compiled_methods[] = {
 
 PyTypeObject CompiledFunctionType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.CompiledFunction",
-    .tp_doc = "CompiledFunction(function, record, miss): calls the entry of the record whose guards hold.",
+    .tp_doc = "CompiledFunction(function, record, miss, continues=False): calls the entry of the record whose guards hold.",
     .tp_basicsize = sizeof(CompiledFunction),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_vectorcall_offset = offsetof(CompiledFunction, vectorcall),

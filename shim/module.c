@@ -7,7 +7,7 @@ static struct PyModuleDef definition = {
 };
 
 static PyTypeObject *const types[] = {
-    &StateType, &GuardProgramType, &EntryType, &CodeRecordType, &CompiledFunctionType, &LaunchPlanType,
+    &StateType, &GuardProgramType, &EntryType, &CodeRecordType, &CompiledFunctionType, &OnwardType, &LaunchPlanType,
 };
 
 PyMODINIT_FUNC PyInit__shim(void) {

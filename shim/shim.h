@@ -147,7 +147,6 @@ typedef struct ThreadState {
     const uint64_t *dispatch_keys; /* two words, this thread's */
     const unsigned char *autograd, *function_modes; /* NULL until looked up */
     const char *stack_limit; /* NULL until looked up */
-    int nesting;             /* of compiled calls within compiled calls */
     int disabled; /* compiled functions run their original */
     int asking;   /* the host is at work: nothing that it calls is captured by evaluator.c */
 } ThreadState;
@@ -274,6 +273,7 @@ int bind_arguments(PyFunctionObject *function, const Parameters *parameters, PyO
 /* ---- callable.c ---- */
 
 extern PyTypeObject CompiledFunctionType;
+extern PyTypeObject OnwardType;
 PyObject *original_function(PyObject *function); /* borrowed; unwraps a CompiledFunction; NULL and an exception if none */
 
 /* Runs the entry that fits these values of the parameters, or `run(frame)` where there is none. */

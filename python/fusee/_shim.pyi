@@ -98,7 +98,11 @@ class CodeRecord:
         """Forget all entries."""
 
 class CompiledFunction:
-    """Calls the entry of the record whose guards hold; binds as a method; copied and pickled like a function."""
+    """Calls the entry of the record whose guards hold; binds as a method; copied and pickled like a function.
+
+    One that ``continues`` is called by rewritten code alone, as the last thing that does: the call is made when that
+    code has returned.
+    """
 
     function: Final[FunctionType]
     record: Final[CodeRecord]
@@ -109,7 +113,9 @@ class CompiledFunction:
     __defaults__: tuple[Any, ...] | None
     __kwdefaults__: dict[str, Any] | None
 
-    def __new__(cls, function: FunctionType, record: CodeRecord, miss: Miss) -> CompiledFunction: ...
+    def __new__(
+        cls, function: FunctionType, record: CodeRecord, miss: Miss, continues: bool = False
+    ) -> CompiledFunction: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
     def find(self, bound: tuple[Any, ...], /) -> Entry | None:

@@ -126,7 +126,7 @@ class Installer:
     def _compiled(self, function: types.FunctionType) -> Any:
         from .miss import on_miss
 
-        return _shim.CompiledFunction(function, new_record(self._family, function.__code__), on_miss)
+        return _shim.CompiledFunction(function, new_record(self._family, function.__code__), on_miss, True)
 
 
 # What makes the live object of each kind of constant. An installer holds none of these functions: it would be a cycle
