@@ -56,9 +56,9 @@ def plain(instructions: int) -> Program:
     """So many instructions of a loop over Python's numbers, and one operation on a tensor."""
     body = "        total = total + i * 3\n"
     rounds = instructions // INSTRUCTIONS_OF_A_ROUND
-    return defined(
-        f"def f(x):\n    total = 0\n    for i in range({rounds}):\n{body}    return x * total\n"
-    ), (torch.ones(4),)
+    return defined(f"def f(x):\n    total = 0\n    for i in range({rounds}):\n{body}    return x * total\n"), (
+        torch.ones(4),
+    )
 
 
 def language_model(layers: int) -> Program:
@@ -126,7 +126,8 @@ def main() -> None:
     if chosen.measure:
         print(json.dumps(measure(ROWS[chosen.rows[0]], chosen.measure)))
         return
-    print("| program | capture | for each | first call, graph in Python | first call |\n| --- | ---: | ---: | ---: | ---: |")
+    print("| program | capture | for each | first call, graph in Python | first call |")
+    print("| --- | ---: | ---: | ---: | ---: |")
     for name in chosen.rows or ROWS:
         row, alone, whole = ROWS[name], best(name, "eager", chosen.runs), best(name, "fusee", chosen.runs)
         each = f"{alone['capture'] / row.size * 1e6:.1f} us an {row.unit}"

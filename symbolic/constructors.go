@@ -674,7 +674,7 @@ func (in *Interpreter) bindToClass(found Value, class *Class) (Value, error) {
 		}
 	case *Builtin:
 		if v.flavor == "classmethod" {
-			return &Builtin{name: v.name, self: class}, nil
+			return &Builtin{name: v.name, self: class, descriptor: v.object}, nil
 		}
 		if shortName(v.name) == "__new__" {
 			return &newMethod{v}, nil

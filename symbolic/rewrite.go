@@ -298,6 +298,15 @@ type rewriter struct {
 
 func (r *rewriter) innermost() int { return len(r.frames) - 1 }
 
+// outermost is the first frame that goes on behind the break. A continuation that put frames together only returns what they come to, so
+// the next continuation does without it: breaks in a loop then lead to the same code again.
+func (r *rewriter) outermost() int {
+	if r.innermost() > 0 && r.frames[0].code.FileName == continuationFile {
+		return 1
+	}
+	return 0
+}
+
 // catches tells whether a handler in frame k or deeper may swallow an exception of the unsupported instruction.
 func (r *rewriter) catches(k int) bool {
 	for _, f := range r.frames[k:] {
@@ -384,13 +393,12 @@ func (r *rewriter) writeTop(cg *generator) error {
 	return r.enter(cg.builder, 0, held[:own], held[own:])
 }
 
-// forget unbinds what T holds beside the frame's own variables: parameters that the program has deleted and may still read, which then
-// raises, and objects that only the frame's stack holds, such as a generator that a loop takes from and that ends with the loop.
+// forget unbinds what T holds beside the frame's own variables: parameters that the program has deleted, and objects that only the frame's stack holds, such as a generator that a loop takes from and that ends with the loop.
 func (r *rewriter) forget(cg *generator, held []*slot) {
 	f := r.frames[0]
 	live := f.info.liveAt(f.info.index[f.current], f.code)
 	for k, value := range f.locals[:f.parameters] {
-		if slot := cg.locals[k]; value == nil && live[k] || strings.HasPrefix(slot.name, ".") && !live[k] {
+		if slot := cg.locals[k]; value == nil || strings.HasPrefix(slot.name, ".") && !live[k] {
 			cg.deleteSlot(slot)
 		}
 	}
@@ -644,7 +652,8 @@ func (r *rewriter) writeNested(b *builder, k int, own, deeper []*slot) []func() 
 	b.loadSlot(result)
 	b.call(1)
 	packed := b.emit(bytecode.PopJumpForwardIfTrue, 0)
-	r.applyAdapter(b, f, adapter, result, own)
+	b.loadSlot(result)
+	applyAdapter(b, adapter, own)
 	// Plain Python goes on behind the call.
 	resume := b.emit(bytecode.JumpForward, 0)
 	return []func() error{func() error {
@@ -659,18 +668,17 @@ func (r *rewriter) writeNested(b *builder, k int, own, deeper []*slot) []func() 
 	}}
 }
 
-// applyAdapter pushes what the caller's instruction makes of the callee's result.
-func (r *rewriter) applyAdapter(b *builder, f *Frame, adapter *adapter, result *slot, own []*slot) {
+// applyAdapter replaces the callee's result on the stack by what the caller's instruction makes of it.
+func applyAdapter(b *builder, adapter *adapter, own []*slot) {
 	switch {
 	case adapter.discard:
-		b.emit(bytecode.Nop, 0)
+		b.emit(bytecode.PopTop, 0)
 	case adapter.instead != nil:
+		b.emit(bytecode.PopTop, 0)
 		b.loadSlot(own[len(own)-1])
-	default:
-		if adapter.nullFirst {
-			b.emit(bytecode.PushNull, 0)
-		}
-		b.loadSlot(result)
+	case adapter.nullFirst:
+		b.emit(bytecode.PushNull, 0)
+		b.emit(bytecode.Swap, 2)
 	}
 }
 
@@ -779,33 +787,51 @@ func (r *rewriter) leaveNested(b *builder, k int, onward *bytecode.Instruction, 
 	onward.Jump = landing
 	inner := b.temp()
 	b.storeSlot(inner)
-	held := r.saveStack(b, f.stack)
-	b.emit(bytecode.PushNull, 0)
-	if k == 0 {
-		code, err := r.mergedCode()
-		if err != nil {
-			return err
-		}
-		b.placeholder("continuation", int64(len(r.parts.continuations)))
-		r.parts.continuations = append(r.parts.continuations, Code{code, f.code.Name, 0})
-	} else {
-		b.placeholder("helper", "pack")
+	if k < r.outermost() {
+		return r.passOn(b, inner)
 	}
-	b.loadSlot(inner)
-	arguments := append(r.variableSlots(b, f), held...)
+	held := r.saveStack(b, f.stack)
+	arguments := append([]*slot{inner}, append(r.variableSlots(b, f), held...)...)
 	if adapter := r.frames[k+1].adapter; adapter.instead != nil {
 		arguments = append(arguments, own[len(own)-1])
 	}
+	if k == 0 {
+		return r.continueMerged(b, arguments)
+	}
+	b.emit(bytecode.PushNull, 0)
+	b.placeholder("helper", "pack")
+	returnCall(b, arguments)
+	return nil
+}
+
+// passOn hands the outermost frame's own packed state to the continuation.
+func (r *rewriter) passOn(b *builder, packed *slot) error {
+	if r.outermost() == r.innermost() {
+		return r.continueMerged(b, []*slot{packed})
+	}
+	return r.continueMerged(b, r.unpackState(b, r.outermost(), packed))
+}
+
+// continueMerged calls the continuation of all frames.
+func (r *rewriter) continueMerged(b *builder, arguments []*slot) error {
+	code, err := r.mergedCode()
+	if err != nil {
+		return err
+	}
+	b.emit(bytecode.PushNull, 0)
+	b.placeholder("continuation", int64(len(r.parts.continuations)))
+	r.parts.continuations = append(r.parts.continuations, Code{code, code.Name, 0})
+	returnCall(b, arguments)
+	return nil
+}
+
+// returnCall passes the arguments to the callable on the stack and returns its result.
+func returnCall(b *builder, arguments []*slot) {
 	for _, s := range arguments {
 		b.loadSlot(s)
 	}
-	for _, s := range held {
-		b.deleteSlot(s)
-	}
-	b.deleteSlot(inner)
-	b.call(1 + len(arguments))
+	b.call(len(arguments))
 	b.emit(bytecode.ReturnValue, 0)
-	return nil
 }
 
 // stepCode writes the step of frame k and returns its index.
@@ -885,17 +911,16 @@ func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instructio
 // mergedCode writes the continuation of a break in an inlined frame: it calls the outermost frame's caller code, which calls the next
 // one in the place of its call, and so on to the innermost frame; captured as one function they become one graph.
 func (r *rewriter) mergedCode() (*bytecode.Code, error) {
+	first := r.outermost()
 	b := newBuilder(nil, nil)
-	b.name = r.frames[0].code.Name
+	b.name = r.frames[first].code.Name
 	packed := b.parameter(".state")
-	arguments := r.stateSlots(b, 0, true)
-	b.emit(bytecode.Resume, 0)
-	for k := 1; k < r.innermost(); k++ {
-		variables := r.unpackState(b, k, packed)
-		packed = variables[0]
-		arguments = append(arguments, variables[1:]...)
-	}
-	if err := r.callCaller(b, 0, append(arguments, packed)); err != nil {
+	if first == r.innermost() {
+		b.emit(bytecode.Resume, 0)
+		if err := r.resumeInnermost(b, packed); err != nil {
+			return nil, err
+		}
+	} else if err := r.resumeCallers(b, first, packed); err != nil {
 		return nil, err
 	}
 	b.emit(bytecode.ReturnValue, 0)
@@ -903,6 +928,18 @@ func (r *rewriter) mergedCode() (*bytecode.Code, error) {
 		return nil, r.failure
 	}
 	return b.finish()
+}
+
+// resumeCallers takes the states of the frames apart and goes on in the outermost one.
+func (r *rewriter) resumeCallers(b *builder, first int, packed *slot) error {
+	arguments := r.stateSlots(b, first, true)
+	b.emit(bytecode.Resume, 0)
+	for k := first + 1; k < r.innermost(); k++ {
+		variables := r.unpackState(b, k, packed)
+		packed = variables[0]
+		arguments = append(arguments, variables[1:]...)
+	}
+	return r.callCaller(b, first, append(arguments, packed))
 }
 
 // callCaller calls the code that goes on in frame k, whose call gives what the frames below it come to.
@@ -946,24 +983,35 @@ func (r *rewriter) callerCode(k int) (*bytecode.Code, error) {
 	if following == nil {
 		return nil, errors.New("the bytecode ends behind a call")
 	}
-	onward.Jump = b.clones[following]
+	onward.Jump = b.clones[f.info.throughJumps(following)]
 	if r.failure != nil {
 		return nil, r.failure
 	}
 	return b.finish()
 }
 
+// throughJumps is where the flow gets from an instruction without doing anything: caller code made of caller code jumps to the user's code
+// right away, so that breaks in a loop lead to the same code again.
+func (c *codeInfo) throughJumps(at *bytecode.Instruction) *bytecode.Instruction {
+	for {
+		switch at.Opcode {
+		case bytecode.JumpForward:
+			at = at.Jump
+		case bytecode.Nop:
+			at = c.listing.Instructions[c.index[at]+1]
+		default:
+			return at
+		}
+	}
+}
+
 // resumeBelow stands in the place of frame k's call: it goes on in the frames below and gives the instruction their result.
 func (r *rewriter) resumeBelow(b *builder, k int, own, deeper []*slot) {
-	var result *slot
 	var err error
 	if k+1 < r.innermost() {
-		result = b.temp()
-		if err = r.callCaller(b, k+1, deeper); err == nil {
-			b.storeSlot(result)
-		}
+		err = r.callCaller(b, k+1, deeper)
 	} else {
-		result, err = r.resumeInnermost(b, deeper[len(deeper)-1])
+		err = r.resumeInnermost(b, deeper[len(deeper)-1])
 	}
 	if err != nil {
 		if r.failure == nil {
@@ -971,7 +1019,7 @@ func (r *rewriter) resumeBelow(b *builder, k int, own, deeper []*slot) {
 		}
 		return
 	}
-	r.applyAdapter(b, r.frames[k], r.frames[k+1].adapter, result, own)
+	applyAdapter(b, r.frames[k+1].adapter, own)
 }
 
 // stateSlots are variables for what frame k packs.
@@ -1001,14 +1049,15 @@ func unpack(b *builder, packed *slot, into []*slot) {
 	}
 }
 
-// resumeInnermost goes on in the frame that broke; where its instruction had two ways on, the packed index tells which was taken.
-func (r *rewriter) resumeInnermost(b *builder, packed *slot) (*slot, error) {
-	result := b.temp()
+// resumeInnermost goes on in the frame that broke and leaves its result on the stack; where its instruction had two ways on, the packed
+// index tells which was taken.
+func (r *rewriter) resumeInnermost(b *builder, packed *slot) error {
 	var done []*bytecode.Instruction
 	for i := range r.exits {
 		e := &r.exits[i]
 		var skip *bytecode.Instruction
-		if e.indexed && i < len(r.exits)-1 {
+		last := i == len(r.exits)-1
+		if e.indexed && !last {
 			b.loadSlot(packed)
 			b.loadConst(int64(0))
 			b.emit(bytecode.BinarySubscr, 0)
@@ -1016,22 +1065,27 @@ func (r *rewriter) resumeInnermost(b *builder, packed *slot) (*slot, error) {
 			b.emit(bytecode.CompareOp, 2)
 			skip = b.emit(bytecode.PopJumpForwardIfFalse, 0)
 		}
-		if err := r.resumeExit(b, e, packed, result); err != nil {
-			return nil, err
+		if err := r.resumeExit(b, e, packed); err != nil {
+			return err
 		}
-		done = append(done, b.emit(bytecode.JumpForward, 0))
+		if !last {
+			done = append(done, b.emit(bytecode.JumpForward, 0))
+		}
 		if skip != nil {
 			skip.Jump = b.emit(bytecode.Nop, 0)
 		}
+	}
+	if len(r.exits) == 0 {
+		b.loadConst(bytecode.None) // an instruction that raises has no way on
 	}
 	end := b.emit(bytecode.Nop, 0)
 	for _, jump := range done {
 		jump.Jump = end
 	}
-	return result, nil
+	return nil
 }
 
-func (r *rewriter) resumeExit(b *builder, e *exit, packed, result *slot) error {
+func (r *rewriter) resumeExit(b *builder, e *exit, packed *slot) error {
 	f := r.frames[r.innermost()]
 	count := len(bound(f))
 	for _, value := range e.stack {
@@ -1054,10 +1108,11 @@ func (r *rewriter) resumeExit(b *builder, e *exit, packed, result *slot) error {
 	if err != nil {
 		return err
 	}
-	return r.callResume(b, f, code, slots, result)
+	r.callResume(b, f, code, slots)
+	return nil
 }
 
-func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, arguments []*slot, result *slot) error {
+func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, arguments []*slot) {
 	index := len(r.parts.steps)
 	r.parts.steps = append(r.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
 	b.emit(bytecode.PushNull, 0)
@@ -1066,8 +1121,6 @@ func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, argumen
 		b.loadSlot(s)
 	}
 	b.call(len(arguments))
-	b.storeSlot(result)
-	return nil
 }
 
 // resumeOrder sorts state (variables by index, then stack) into a resume function's parameters (plain variables, cells, stack).
