@@ -158,7 +158,7 @@ def _without_dispatch_modes() -> contextlib.AbstractContextManager[Any]:
     """No mode of the program sees the host's own tensors; those that must see everything are asked for no compile."""
     if not torch._C._len_torch_dispatch_stack():
         return contextlib.nullcontext()
-    return _disable_current_modes()  # type: ignore[no-any-return]
+    return _disable_current_modes()
 
 
 def _installed(miss: _Miss, table: ObjectTable) -> Any:
