@@ -349,6 +349,8 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 		return path + " is there"
 	case "tensor", "resolved":
 		return fmt.Sprintf("%s is a tensor like %s", path, operands)
+	case "gives":
+		return fmt.Sprintf("%s(%s) == %s", check.Arguments[0], path, ConstantText(check.Arguments[1]))
 	case "flattened":
 		return fmt.Sprintf("%s wraps what it did: %s", path, operands)
 	}

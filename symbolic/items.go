@@ -561,6 +561,10 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			return value, true, err
 		}
 	case "torch.autograd.function", "torch.autograd":
+		if f.qualname == "_is_checkpoint_valid" && f.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
+			value, err := in.stateOfEngine(f)
+			return value, true, err
+		}
 		return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 	case "torch.utils.checkpoint":
 		return nil, true, unsupported(reasonCheckpoint, "%s", f.qualname)

@@ -407,6 +407,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return &cannotRebuild{v.born, "a number computed from id()"}
 	case *compiledFunction:
 		return &cannotRebuild{v.born, "a compiled function"}
+	case *storageValue:
+		return &cannotRebuild{v.born, "a storage"}
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
 	case *mappingProxy:

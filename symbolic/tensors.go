@@ -1049,6 +1049,11 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 			return boolean(false), true, nil
 		}
 		return nil, true, unsupported(reasonAttribute, "%s", name)
+	case "untyped_storage":
+		if t.id != 0 && t.source != nil && !t.array && len(rest) == 0 {
+			return &storageValue{t, in.frame.step}, true, nil
+		}
+		return nil, true, unsupported(reasonAttribute, "Tensor.untyped_storage of a tensor that the graph makes")
 	case "t_", "transpose_", "swapaxes_", "swapdims_", "unsqueeze_", "squeeze_", "as_strided_":
 		value, err := in.reshapeInPlace(t, name, arguments)
 		return value, true, err

@@ -53,6 +53,11 @@ def replace_list(target: list[Any], items: Sequence[Any]) -> None:
     list.__setitem__(target, slice(None), items)
 
 
+def storage_bytes(tensor: Any) -> int:
+    """How many bytes of memory lie behind a tensor, used by it or not."""
+    return int(tensor.untyped_storage().nbytes())
+
+
 def extend_list(target: list[Any], items: Sequence[Any]) -> None:
     """Append what was appended."""
     list.extend(target, items)

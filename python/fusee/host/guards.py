@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _shim
 from ..errors import HostFailure
-from . import slots, tensors
+from . import names, slots, tensors
 from .describe import ObjectTable
 
 Tree = tuple[Any, ...]
@@ -127,16 +127,27 @@ class _Binder(_Reader):
         return self._table.object(part[1]) if _is_object(part) else part
 
 
-# Checks that Python makes, by the functions of `wrappers` that give them.
-_PREDICATES = ("flattened", "resolved")
+# Checks that Python makes: of tensors around others by the functions of `wrappers` that give them.
+_PREDICATES = ("flattened", "resolved", "gives")
 
 
 def _predicate(check: Tree) -> Callable[[Any], bool]:
     from . import wrappers
 
     name, *operands = check
-    make: Callable[..., Callable[[Any], bool]] = getattr(wrappers, name)
+    make: Callable[..., Callable[[Any], bool]] = _gives if name == "gives" else getattr(wrappers, name)
     return make(*operands)
+
+
+def _gives(name: str, wanted: Any) -> Callable[[Any], bool]:
+    """The guard that a function, by its canonical name, gives for the value what it gave."""
+    function = names.resolve(name)
+
+    def holds(value: Any) -> bool:
+        found = function(value)
+        return type(found) is type(wanted) and bool(found == wanted)
+
+    return holds
 
 
 _ROOTS: dict[str, Callable[..., Any]] = {

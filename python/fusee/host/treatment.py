@@ -50,8 +50,9 @@ _NOT_LOOKED_INTO = frozenset(
 )
 
 # Single functions inside those modules that just do what they say: the calls of graph modules, questions about sizes,
-# which are plain numbers here, and how copy makes objects.
+# which are plain numbers here, and about the memory behind tensors, and how copy makes objects.
 _LOOKED_INTO_FUNCTIONS = {
+    "torch.distributed.fsdp._flat_param": frozenset({"_same_storage_size", "_storage_size_allocated"}),
     "torch.fx.graph_module": frozenset({"GraphModule.recompile.<locals>.call_wrapped", "_WrappedCall.__call__"}),
     "torch.fx.experimental.symbolic_shapes": frozenset(
         {"expect_true", "guard_bool", "guard_int", "guard_float", "guard_scalar", "guard_size_oblivious"}

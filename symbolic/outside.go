@@ -1,0 +1,60 @@
+package symbolic
+
+import (
+	"fusee/bytecode"
+	"fusee/trace"
+)
+
+// What no description tells and only a call can: the state of the autograd engine, and how much memory lies behind a tensor. The guard makes the
+// same call again.
+
+// given asks the host what a function of one argument gives, and guards that it gives the same at the next call.
+func (in *Interpreter) given(function string, argument *existing) (Value, error) {
+	outcome, err := in.session.Evaluate(nameWire(function), []bytecode.Object{int64(argument.id)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	constant, ok := outcome.Value.(trace.Constant)
+	if outcome.Raised != 0 || !ok {
+		return nil, unsupported(reasonBuiltinCall, "%s", function)
+	}
+	source := argument.source
+	if source == nil {
+		source = in.objectSource(argument.id)
+	}
+	source.Require(in.reason(), "gives", function, constant.Value)
+	return &Constant{constant.Value}, nil
+}
+
+// stateOfEngine calls a function without arguments that reads a flag of the autograd engine.
+func (in *Interpreter) stateOfEngine(f *Function) (Value, error) {
+	return in.given("operator.call", f.object)
+}
+
+// storageValue is the memory behind a tensor that was there before the call.
+type storageValue struct {
+	tensor *Tensor
+	born   int // the step that asked for it
+}
+
+func (v *storageValue) typeName() string { return "torch.UntypedStorage" }
+
+func (v *storageValue) getAttribute(_ *Interpreter, name string) (Value, error) {
+	switch name {
+	case "nbytes", "size":
+		return &storageSize{v.tensor}, nil
+	}
+	return nil, unsupported(reasonAttribute, "torch.UntypedStorage.%s", name)
+}
+
+// storageSize is a storage's method that gives its size in bytes.
+type storageSize struct{ tensor *Tensor }
+
+func (v *storageSize) typeName() string { return "builtin_function_or_method" }
+
+func (v *storageSize) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if len(arguments.Positional)+len(arguments.Keywords) > 0 {
+		return nil, in.raise("TypeError", "the size of a storage takes no arguments")
+	}
+	return in.given("fusee._helpers.storage_bytes", &existing{v.tensor.id, v.tensor.source})
+}
