@@ -1,0 +1,184 @@
+"""Runs whole models of transformers and timm compiled and eager, and writes what came of it as a table.
+
+Each model is randomly initialised, shrunk, and runs on the CPU. Forward in eval mode is compared with eager in float64:
+the compiled error may be four times eager's own, and a few units in the last place. Training compares the losses of
+steps of SGD from the same seed.
+
+usage: models.py [MODEL ...] [--steps N] [--torch-compile] [--write docs/models.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import datetime
+import importlib.metadata
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import fusee
+from zoo import MODELS, Entry, Inputs, missing_packages
+
+Model = Callable[..., Any]
+HEADS = ["model", "mode", "graphs", "breaks", "plans", "agrees", "difference", "first call", "a call", "eager"]
+
+
+def results(entry: Entry, model: Model, inputs: Inputs) -> Any:
+    """The model's result: models of timm take the image alone."""
+    return model(inputs["pixel_values"]) if entry.package == "timm" else model(**inputs)
+
+
+def scores(result: Any) -> torch.Tensor:
+    """What a model computes, in float64."""
+    found = result if isinstance(result, torch.Tensor) else result.logits
+    return found.detach().double()
+
+
+def loss(entry: Entry, model: Model, inputs: Inputs) -> torch.Tensor:
+    """The loss of a training step."""
+    if entry.package == "timm":
+        return torch.nn.functional.cross_entropy(results(entry, model, inputs), inputs["labels"])
+    found: torch.Tensor = results(entry, model, inputs).loss
+    return found
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """The time of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def row(name: str, mode: str, found: Any, agrees: bool, difference: float, times: list[float]) -> list[str]:
+    """One row of the table; ``found`` is an Explanation."""
+    plans = sum("why" not in graph for graph in found.graphs)
+    reasons = sorted({f"{one['id']} ({one['source'].strip()})" for one in found.breaks})
+    broken = f"{len(found.breaks)}: {', '.join(reasons)}" if reasons else "0"
+    shown = [f"{1e3 * one:.1f} ms" for one in times]
+    return [
+        name,
+        mode,
+        str(len(found.graphs)),
+        broken,
+        f"{plans} of {len(found.graphs)}",
+        "yes" if agrees else "**no**",
+        f"{difference:.1e}",
+        *shown,
+    ]
+
+
+def forward(name: str, entry: Entry, calls: int) -> list[str]:
+    """The row of a forward in eval mode."""
+    torch.manual_seed(0)
+    model = entry.make(True).eval()
+    inputs = {key: value for key, value in entry.inputs().items() if key not in entry.unseen}
+    exact = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
+    with torch.no_grad():
+        reference = scores(results(entry, copy.deepcopy(model).double(), exact))
+        eager = scores(results(entry, model, inputs))
+        compiled = fusee.compile(model)
+        first = seconds(lambda: results(entry, compiled, inputs))
+        found = scores(results(entry, compiled, inputs))
+        warm = statistics.median(seconds(lambda: results(entry, compiled, inputs)) for _ in range(calls))
+        plain = statistics.median(seconds(lambda: results(entry, model, inputs)) for _ in range(calls))
+        explained = results(entry, fusee.explain(model), inputs)
+    difference, own = float((found - reference).abs().max()), float((eager - reference).abs().max())
+    bound = 4 * own + 16 * torch.finfo(torch.float32).eps * float(reference.abs().max())
+    return row(name, "eval", explained, difference <= bound, difference, [first, warm, plain])
+
+
+def train(entry: Entry, wrap: Callable[[Model], Model], dropout: bool, steps: int) -> tuple[list[float], list[float]]:
+    """Losses and seconds of some steps."""
+    torch.manual_seed(0)
+    model = entry.make(dropout).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    wrapped = wrap(model)
+    losses, times = [], []
+    for _ in range(steps):
+        inputs = entry.inputs()
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        value = loss(entry, wrapped, inputs)
+        value.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        times.append(time.perf_counter() - start)
+        losses.append(float(value.detach()))
+    return losses, times
+
+
+def training(name: str, entry: Entry, dropout: bool, chosen: argparse.Namespace) -> list[list[str]]:
+    """The rows of training: fusee's, and torch.compile's where it was asked for."""
+    mode = "training, dropout" if dropout else "training"
+    expected, plain = train(entry, lambda model: model, dropout, chosen.steps)
+    found, times = train(entry, fusee.compile, dropout, chosen.steps)
+    torch.manual_seed(0)
+    explained = results(entry, fusee.explain(entry.make(dropout).train()), entry.inputs())
+    difference = max(abs(one - other) for one, other in zip(expected, found, strict=True))
+    agrees = difference <= 1e-4 * max(map(abs, expected))
+    middle = statistics.median(plain)
+    rows = [row(name, mode, explained, agrees, difference, [times[0], statistics.median(times), middle])]
+    if chosen.torch_compile:
+        found, times = train(entry, torch.compile, dropout, chosen.steps)
+        difference = max(abs(one - other) for one, other in zip(expected, found, strict=True))
+        measured = [f"{1e3 * one:.1f} ms" for one in (times[0], statistics.median(times), middle)]
+        rows.append([name, f"{mode}, torch.compile", "", "", "", "", f"{difference:.1e}", *measured])
+    return rows
+
+
+def rows_of(name: str, chosen: argparse.Namespace) -> list[list[str]]:
+    """All rows of one model."""
+    fusee.reset()
+    rows = [forward(name, MODELS[name], chosen.calls)]
+    for dropout in (False, True):
+        fusee.reset()
+        rows += training(name, MODELS[name], dropout, chosen)
+    return rows
+
+
+def page(rows: list[list[str]], steps: int) -> str:
+    """docs/models.md"""
+    packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "transformers", "timm"))
+    lines = [HEADS, ["---"] * len(HEADS), *rows]
+    table = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    explanation = (
+        "Models are randomly initialised and shrunk, and share the machine with other work. Of eval, the result\n"
+        "agrees where its difference from eager in float64 is at most four times eager's own; of training, where\n"
+        f"the losses of {steps} steps of SGD from the same seed are eager's up to 1e-4 of the largest. Rates of\n"
+        "dropout are 0, or the model's own where it says dropout. Plans are the graphs that\n"
+        "Python does not run node by node."
+    )
+    title = (
+        f"Written by `bench/models.py` on {datetime.date.today()}: {packages}, CPU, threads: {torch.get_num_threads()}."
+    )
+    return f"# Models\n\n{title}\n{explanation}\n\n{table}"
+
+
+def main() -> None:
+    """Runs the models of the command line, all by default."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="names; all by default")
+    parser.add_argument("--steps", type=int, default=20, help="steps of training")
+    parser.add_argument("--calls", type=int, default=9, help="calls that are timed")
+    parser.add_argument("--torch-compile", action="store_true", help="train under torch.compile too")
+    parser.add_argument("--write", type=Path, help="the page to write")
+    chosen = parser.parse_args()
+    if missing := missing_packages():
+        sys.exit(f"nothing was run: {' and '.join(missing)} must be installed")
+    if unknown := [name for name in chosen.models if name not in MODELS]:
+        sys.exit(f"no model is called {', '.join(unknown)}; there are {', '.join(MODELS)}")
+    rows: list[list[str]] = []
+    for name in chosen.models or MODELS:
+        rows += rows_of(name, chosen)
+        print("\n".join(" | ".join(line) for line in rows[-2:]), flush=True)
+        if chosen.write:
+            chosen.write.write_text(page(rows, chosen.steps))
+
+
+if __name__ == "__main__":
+    main()
