@@ -8,11 +8,11 @@ func (in *Interpreter) eachItem(source Value, take func(item Value) error) error
 	}
 	switch v := source.(type) {
 	case *List, *Set:
-		items, err := in.members(v)
+		items, err := in.iterableItems(v)
 		if err != nil {
 			return err
 		}
-		source = &Tuple{items: append([]Value{}, items...)}
+		source = &Tuple{items: items}
 	}
 	return in.walk(source, take)
 }

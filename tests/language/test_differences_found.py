@@ -195,6 +195,11 @@ def in_place_on_views_made_elsewhere(x: torch.Tensor, log: list[str]) -> None:
             log.append(str(error))
 
 
+def a_set_spread_into_a_list(x: list[int]) -> Any:
+    x.extend({item % 5 for item in x})
+    return [*set(x)], x
+
+
 def leaf() -> torch.Tensor:
     return torch.ones(2, 3).requires_grad_()
 
@@ -215,6 +220,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (the_length_of_classes, [(1,)]),
     (a_generator_ends_with_the_loop, [(1, [])]),
     (deleted_and_set_again, [(Record(),)]),
+    (a_set_spread_into_a_list, [([4, 2, 1, 0],)]),
     (made_deleted_and_set_again, [()]),
     (sizes_that_do_not_fit, [(torch.ones(2), [])]),
     (caught_in_place_of_a_type_that_it_refuses, [(torch.tensor(True), []), (torch.ones(2), [])]),
