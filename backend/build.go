@@ -131,9 +131,24 @@ func (b *builder) alias(node *graph.Node) bool {
 	return len(node.Outputs) > 0
 }
 
+// rename makes an output another name of its argument. An operator such as squeeze_ also changes what all names say of the memory.
 func (b *builder) rename(node *graph.Node, index int) {
 	key, _ := keyOf(node.Outputs[index].Relation.Of)
-	b.program.values[valueKey{node: node, index: index}] = b.program.values[key]
+	known := b.program.values[key]
+	if t := known.tensor; t != nil && !sameSizes(t.meta.Sizes, node.Outputs[index].Meta.Sizes) {
+		known.tensor = t.under(node.Outputs[index].Meta)
+		b.replace(t, known)
+	}
+	b.program.values[valueKey{node: node, index: index}] = known
+}
+
+// replace gives every name of a tensor another value.
+func (b *builder) replace(t *tensor, value operand) {
+	for key, known := range b.program.values {
+		if known.tensor == t {
+			b.program.values[key] = value
+		}
+	}
 }
 
 // view handles operators whose results describe memory of an argument, element type unchanged.

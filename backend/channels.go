@@ -213,10 +213,6 @@ func (b *builder) turnBack(node *graph.Node, values []graph.Value) {
 			result.meta = declared
 			return result
 		}))
-		for other, known := range b.program.values { // every name of it, so that what is written by one is read by all
-			if known.tensor == t {
-				b.program.values[other] = b.program.values[copiedKey]
-			}
-		}
+		b.replace(t, b.program.values[copiedKey]) // every name of it, so that what is written by one is read by all
 	}
 }

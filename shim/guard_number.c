@@ -150,10 +150,10 @@ static double real_of(Number number) {
     return number.is_float ? number.real : (double)number.integer;
 }
 
-/* An int beyond 2^53 may round in ways that C does not promise. */
+/* An int that is no double may round in ways that C does not promise. */
 static bool is_exact(Number number) {
-    const int64_t most = (int64_t)1 << 53;
-    return number.is_float || (-most <= number.integer && number.integer <= most);
+    const double beyond = 9223372036854775808.0; /* 2^63, which no int64_t is */
+    return number.is_float || (real_of(number) < beyond && (int64_t)real_of(number) == number.integer);
 }
 
 static bool compute_real(Operation operation, double left, double right, double *result) {

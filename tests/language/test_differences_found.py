@@ -200,6 +200,17 @@ def a_set_spread_into_a_list(x: list[int]) -> Any:
     return [*set(x)], x
 
 
+def a_product_of_types_that_do_not_fit(x: torch.Tensor, log: list[str]) -> Any:
+    try:
+        return 3 + (x @ torch.ones(3, 3))
+    except RuntimeError as error:
+        log.append(str(error))
+
+
+def less_a_large_int(x: float) -> Any:
+    return torch.ones(2) * 2 if x - 2**62 != 0 else x
+
+
 def leaf() -> torch.Tensor:
     return torch.ones(2, 3).requires_grad_()
 
@@ -226,9 +237,12 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (caught_in_place_of_a_type_that_it_refuses, [(torch.tensor(True), []), (torch.ones(2), [])]),
     (on_elements_that_overlap, [(torch.ones(1, 3).expand(2, 3), [])]),
     (in_place_on_views_made_elsewhere, [(leaf(), []), (torch.ones(2, 3), [])]),
+    (a_product_of_types_that_do_not_fit, [(torch.ones(3, dtype=torch.int64), [])]),
+    (less_a_large_int, [(1.5,), (2.5,), (2.0**62,), (3,)]),
 ]
 
 
+@pytest.mark.filterwarnings("error::fusee.FuseeWarning")  # what runs as plain Python is the same anyway
 @pytest.mark.parametrize(("function", "calls"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
 def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
     fusee.reset()
