@@ -24,7 +24,7 @@ from .api import (
     stats,
 )
 from .errors import FuseeError, FuseeWarning, UnknownSetting, Unsupported
-from .explain import Explanation
+from .explanation import Explanation
 from .host.record import record
 from .wrap import CompiledModule as OptimizedModule
 

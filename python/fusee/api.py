@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
 from . import backends, options, settings, warn
-from .explain import Explanation
+from .explanation import Explanation
 from .host import miss, reports
 from .host.records import RECORDS
 from .wrap import compiled, original, run_only
