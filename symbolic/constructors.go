@@ -49,6 +49,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.evaluateClass(c, arguments)
 	case "int", "float", "complex", "bytes":
 		return in.constructNumber(c, arguments)
+	case "bytearray":
+		return in.constructByteArray(arguments)
 	case "torch.Size":
 		if value, ok := in.single(arguments); ok {
 			items, err := in.iterableItems(value)

@@ -65,7 +65,7 @@ func (in *Interpreter) hashKey(key Value) (any, error) {
 			return in.hashItems("frozenset", v.items, true)
 		}
 		return nil, in.raise("TypeError", "unhashable type: 'set'")
-	case *List, *Dict, *Deque, *fieldsDict, *SliceValue:
+	case *List, *Dict, *Deque, *fieldsDict, *SliceValue, *byteArray:
 		return nil, in.raise("TypeError", "unhashable type: '"+key.typeName()+"'")
 	}
 	return nil, unsupported(reasonHash, "%s", key.typeName())
@@ -81,7 +81,7 @@ func (in *Interpreter) identityHash(value Value) (any, error) {
 	switch v := value.(type) {
 	case *fieldsDict:
 		return identityKey{"fields", v.owner}, nil
-	case *List, *Dict, *Deque, *Set, *Tuple, *Instance, *SliceValue:
+	case *List, *Dict, *Deque, *Set, *Tuple, *Instance, *SliceValue, *byteArray:
 		return identityKey{"object", v}, nil
 	}
 	key, err := in.hashKey(value)

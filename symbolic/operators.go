@@ -492,6 +492,9 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 			*side = snapshot
 		}
 	}
+	if equal, done, err := in.equalBytes(left, right); done || err != nil {
+		return equal, err
+	}
 	switch a := left.(type) {
 	case *Constant:
 		if b, ok := right.(*Constant); ok {
@@ -580,7 +583,7 @@ func isNaN(value Value) bool {
 // differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
 func (in *Interpreter) differs(right Value) (bool, error) {
 	switch right.(type) {
-	case *Constant, *Tuple, *List, *Dict, *dictView, *Set, *Deque, *Class, *Function, *LibraryValue, *Range, *Method, *Builtin, *PythonModule:
+	case *Constant, *Tuple, *List, *Dict, *dictView, *Set, *Deque, *Class, *Function, *LibraryValue, *Range, *Method, *Builtin, *PythonModule, *byteArray:
 		return false, nil
 	}
 	return false, unsupported(reasonComparison, "%s", right.typeName())

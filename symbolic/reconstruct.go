@@ -397,6 +397,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.buildGoIterator(v)
 	case *Deque:
 		return cg.construct("collections.deque", newList(v.items), v.limit())
+	case *byteArray:
+		return cg.construct("builtins.bytearray", &Constant{bytecode.Bytes(v.content)})
 	case *operatorGetter:
 		return cg.buildGetter(v)
 	case *vectorised:

@@ -56,6 +56,23 @@ def named_class_by_instance(x: Any) -> Any:
     return pair.__class__(*(item * 2 for item in pair))
 
 
+@calls(lambda: (torch.ones(2),))
+def byte_arrays(x: Any) -> Any:
+    made = bytearray(b"xyz")
+    match made:
+        case [120, 121, 122]:
+            matched = "a sequence"
+        case 120:
+            matched = "a number"
+        case bytearray(same):
+            matched = same is made
+    first, *rest = made
+    text: Any = b"xyz"
+    equal = made == text, text == made, made == bytearray([120, 121, 122]), made == "xyz", made == [120, 121, 122]
+    within = 121 in made, b"yz" in made, bool(bytearray()), len(made), sum(made)
+    return x + first, matched, rest, equal, within, made, made[1], made[::-1], bytearray(2), bytearray(range(3))
+
+
 class DescribedProperty(property):
     """Its own text hides that of a property's getter, unless the instance has it."""
 
