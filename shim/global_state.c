@@ -114,10 +114,47 @@ static int read_portable(GlobalState *state) {
     return 0;
 }
 
-int global_state_read(GlobalState *state) {
+static bool only_calls(PyObject *mode) {
+    PyObject *method = PyObject_GetAttrString(mode, "__torch_function__");
+    bool same = method && PyMethod_Check(method) && PyMethod_GET_FUNCTION(method) == torch.object.calls_the_function;
+    Py_XDECREF(method);
+    return same;
+}
+
+static bool all_functions_disabled(const GlobalState *state) {
+    enum { ALL_DISABLED = 2 }; /* of at::impl::TorchFunctionDisabledState; 1 is of subclasses only */
+    return torch.direct ? state->function_disabled == ALL_DISABLED : state->function_disabled;
+}
+
+/* Asked at each call, since the methods of classes may be replaced. */
+static uint64_t function_mode_classes(const GlobalState *state) {
+    uint64_t classes = 0;
+    if (all_functions_disabled(state))
+        return classes;
+    for (uint32_t i = 0; i < state->function_modes; i++) {
+        PyObject *mode = PyObject_CallFunction(torch.object.function_mode_at, "I", i);
+        bool calls = mode && only_calls(mode);
+        classes = classes * 31 + (mode ? (uint64_t)(uintptr_t)Py_TYPE(mode) : 0);
+        Py_XDECREF(mode);
+        if (!calls) {
+            PyErr_Clear(); /* modes that cannot be asked are left alone */
+            return OTHER_MODES;
+        }
+    }
+    return classes;
+}
+
+static int read_state(GlobalState *state) {
     if (!torch.direct)
         return read_portable(state);
     read_direct(state);
+    return 0;
+}
+
+int global_state_read(GlobalState *state) {
+    if (read_state(state))
+        return -1;
+    state->mode_classes = state->function_modes ? function_mode_classes(state) : 0;
     return 0;
 }
 
@@ -132,7 +169,8 @@ const char *global_state_difference(const GlobalState *expected, const GlobalSta
         return "default dtype";
     if (expected->deterministic != found->deterministic)
         return "deterministic algorithms";
-    if (expected->function_disabled != found->function_disabled || expected->function_modes != found->function_modes)
+    if (expected->function_disabled != found->function_disabled || expected->function_modes != found->function_modes ||
+        expected->mode_classes != found->mode_classes)
         return "torch function modes";
     return NULL;
 }
@@ -173,7 +211,7 @@ int modes_are_active(void) {
     GlobalState now;
     if (global_state_read(&now))
         return -1;
-    if (now.function_modes)
+    if (now.mode_classes == OTHER_MODES)
         return 1;
     int count = dispatch_mode_count();
     if (count <= 0)
@@ -183,7 +221,8 @@ int modes_are_active(void) {
 }
 
 PyObject *global_state_tuple(const GlobalState *state) {
-    return Py_BuildValue("(KKKKIIII)", (unsigned long long)state->included, (unsigned long long)state->excluded,
+    return Py_BuildValue("(KKKKIIIIK)", (unsigned long long)state->included, (unsigned long long)state->excluded,
                          (unsigned long long)state->default_dtype, (unsigned long long)state->autocast,
-                         state->grad_mode, state->deterministic, state->function_disabled, state->function_modes);
+                         state->grad_mode, state->deterministic, state->function_disabled, state->function_modes,
+                         (unsigned long long)state->mode_classes);
 }

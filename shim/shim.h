@@ -79,6 +79,8 @@ typedef struct TorchObjects {
     PyObject *device;
     PyObject *aten; /* torch.ops.aten */
     PyObject *state_functions[STATE_FUNCTIONS];
+    PyObject *function_mode_at;      /* torch._C._get_function_stack_at */
+    PyObject *calls_the_function; /* __torch_function__ of BaseTorchFunctionMode, which only calls what it is given */
 } TorchObjects;
 
 /* Where a TensorImpl keeps what a guard reads, in bytes from its start; found by tensor_layout.c. Sizes and strides are
@@ -141,7 +143,10 @@ typedef struct GlobalState {
     uint32_t deterministic; /* bit 0: on; bit 1: only warns */
     uint32_t function_disabled;
     uint32_t function_modes;
+    uint64_t mode_classes; /* of the function modes that are asked, in order; 0: none, OTHER_MODES: see there */
 } GlobalState;
+
+#define OTHER_MODES UINT64_MAX /* mode_classes where a mode may do more than call the function */
 
 typedef struct ThreadState {
     const uint64_t *dispatch_keys; /* two words, this thread's */

@@ -328,6 +328,8 @@ static int fetch_objects(PyObject *module) {
         {"_C._is_torch_function_all_disabled", &object->state_functions[5]},
         {"_C._len_torch_function_stack", &object->state_functions[6]},
         {"_C._get_deterministic_algorithms_warn_only", &object->state_functions[7]},
+        {"_C._get_function_stack_at", &object->function_mode_at},
+        {"overrides.BaseTorchFunctionMode.__torch_function__", &object->calls_the_function},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         PyObject *value = attribute_path(module, rows[i].path);

@@ -1,6 +1,10 @@
 package symbolic
 
-import "fusee/graph"
+import (
+	"strings"
+
+	"fusee/graph"
+)
 
 // useDeterministicAlgorithms keeps the change as a node of the graph: the operations behind it run under the new mode.
 const useDeterministicAlgorithms = "torch.use_deterministic_algorithms"
@@ -49,4 +53,71 @@ func (in *Interpreter) deterministicQuestion(getter string) (Value, error) {
 		return nil, err
 	}
 	return in.outcomeValue(outcome)
+}
+
+// setDefaultDevice is a node of the graph likewise, for torch.set_default_device where new tensors were made on the CPU before and are made
+// there afterwards: all that changes is torch's own state. Whatever else is asked for is left to the function itself.
+const setDefaultDevice = "torch.set_default_device"
+
+func (in *Interpreter) setDefaultDevice(arguments Arguments) (Value, bool, error) {
+	device, err := in.plainDefaultDevice(arguments)
+	if err != nil {
+		return nil, true, err
+	}
+	if device == nil && in.defaultDeviceSet {
+		return nil, true, unsupported(reasonGlobalState, "set_default_device")
+	}
+	if device == nil {
+		return nil, false, nil
+	}
+	in.activity++
+	in.pythonOnly = true
+	in.defaultDeviceSet = true
+	value, err := graphConstant(device)
+	if err != nil {
+		return nil, true, err
+	}
+	node := in.graph.Append(setDefaultDevice, []graph.Value{value}, nil, nil, nil)
+	node.Result = nil
+	return none(), true, nil
+}
+
+// plainDefaultDevice is the argument where it is "cpu" or None, with no function mode on before; else nil.
+func (in *Interpreter) plainDefaultDevice(arguments Arguments) (*Constant, error) {
+	values, ok := bindNamed(arguments, "device")
+	if !ok || values[0] == nil || in.request.FunctionModes > 0 {
+		return nil, nil
+	}
+	device, err := in.real(values[0])
+	if err != nil {
+		return nil, err
+	}
+	if constant, ok := device.(*Constant); ok && (constant.Value == "cpu" || isNone(device)) {
+		return constant, nil
+	}
+	return nil, nil
+}
+
+// setsState tells nodes that set a state of the process for what runs behind them.
+func setsState(node *graph.Node) bool {
+	return node.Target == useDeterministicAlgorithms || node.Target == setDefaultDevice
+}
+
+// functionModeQuestion answers from the stack of function modes that the capture began under, which its entry is guarded by.
+func (in *Interpreter) functionModeQuestion(name string) (Value, error) {
+	if in.defaultDeviceSet {
+		return nil, unsupported(reasonGlobalState, "%s", name)
+	}
+	if name == "_len_torch_function_stack" {
+		return integer(in.request.FunctionModes), nil
+	}
+	if in.request.FunctionModes > 0 {
+		return nil, unsupported(reasonGlobalState, "%s", name)
+	}
+	return boolean(false), nil
+}
+
+// inTorch tells code of torch itself, where it makes no difference whether a mode that only calls the function is asked.
+func (in *Interpreter) inTorch() bool {
+	return in.frame != nil && in.frame.function != nil && strings.HasPrefix(in.frame.function.module+".", "torch.")
 }

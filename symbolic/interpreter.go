@@ -25,7 +25,9 @@ type Request struct {
 	Options    Options
 	// FunctionsDisabled says that __torch_function__ of subclasses is not called at all.
 	FunctionsDisabled bool
-	Autocast          Autocast
+	// FunctionModes is the number of torch function modes that are on; those that are asked do nothing but call the function.
+	FunctionModes int64
+	Autocast      Autocast
 	// Handling says that the function was called where an exception is being handled.
 	Handling bool
 }
@@ -88,6 +90,8 @@ type Interpreter struct {
 	wrapping *Tensor // whose inner tensors are being described
 	// deterministic is what the capture has set torch.use_deterministic_algorithms to, by the functions that read it.
 	deterministic map[string]Value
+	// defaultDeviceSet says that the capture has set the default device.
+	defaultDeviceSet bool
 }
 
 // codeInfo is a code object decoded once.

@@ -523,9 +523,12 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			return in.compileCall(arguments)
 		}
 	case "torch":
-		if f.qualname == "use_deterministic_algorithms" {
+		switch f.qualname {
+		case "use_deterministic_algorithms":
 			value, err := in.setDeterministic(arguments)
 			return value, true, err
+		case "set_default_device":
+			return in.setDefaultDevice(arguments)
 		}
 	case "collections":
 		if f.qualname == "namedtuple" {

@@ -231,7 +231,7 @@ func (in *Interpreter) changesNothingBeforeItRaises() bool {
 		if changesState(node) {
 			continue
 		}
-		if written || node.Random || runsDispatch(node) || node.Target == useDeterministicAlgorithms {
+		if written || node.Random || runsDispatch(node) || setsState(node) {
 			return false
 		}
 		written = node.WritesInputs()
@@ -245,7 +245,7 @@ func (in *Interpreter) changesNothingBeforeItRaises() bool {
 // hasEffects tells graphs that change something even when no output is used.
 func hasEffects(g *graph.Graph) bool {
 	for _, node := range g.Nodes {
-		if len(node.Mutates) > 0 || node.Random || runsDispatch(node) || node.Target == useDeterministicAlgorithms {
+		if len(node.Mutates) > 0 || node.Random || runsDispatch(node) || setsState(node) {
 			return true
 		}
 	}

@@ -945,14 +945,20 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 	case "_get_tracing_state", "_log_api_usage_once":
 		return none(), true, nil
 	case "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic":
+		if in.request.FunctionModes > 0 && !in.inTorch() {
+			return nil, true, unsupported(reasonGlobalState, "%s", name)
+		}
 		found, err := in.overloadedArguments(arguments)
 		if err != nil {
 			return nil, true, err
 		}
 		return boolean(in.functionsDisabled == 0 && len(found.classes) > 0), true, nil
-	case "_is_torch_function_mode_enabled", "_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
+	case "_is_torch_function_mode_enabled", "_len_torch_function_stack":
+		value, err := in.functionModeQuestion(shortName(name))
+		return value, true, err
+	case "_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
 		return boolean(in.isTorchFunctionEnabled(name)), true, nil
-	case "_len_torch_function_stack", "_len_torch_dispatch_stack":
+	case "_len_torch_dispatch_stack":
 		return integer(0), true, nil // no entry runs under a mode
 	case "get_default_dtype":
 		dtype := in.state.DefaultDType

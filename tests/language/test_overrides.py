@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -227,3 +228,92 @@ def test_lazy_modules_are_captured_once_they_have_shapes() -> None:
     for _ in range(3):
         torch.testing.assert_close(compiled(x), model(x) + 1)
     assert fusee.stats()["graphs"] == 1
+
+
+class _Passing(torch.overrides.BaseTorchFunctionMode):
+    """Only calls the functions that it is asked about."""
+
+
+class _Doubling(torch.overrides.BaseTorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {})) * 2
+
+
+def test_modes_that_only_call_the_function() -> None:
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
+        graphs.append(module)
+        return module.forward
+
+    def add(x: torch.Tensor) -> torch.Tensor:
+        return torch.add(x, 1) + torch._C._len_torch_function_stack()
+
+    compiled = fusee.compile(add, backend=backend)
+    x = torch.ones(3)
+    for made, modes in (
+        (1, []),
+        (2, [_Passing()]),
+        (3, [_Passing(), _Passing()]),
+        (3, [_Passing()]),
+        (3, [_Doubling()]),
+    ):
+        with contextlib.ExitStack() as stack:
+            for mode in modes:
+                stack.enter_context(mode)
+            expected, found = add(x), compiled(x)
+        assert torch.equal(found, expected)
+        assert len(graphs) == made
+    with _Doubling(), torch._C.DisableTorchFunction():
+        assert torch.equal(compiled(x), add(x))
+    assert len(graphs) == 4
+
+
+def test_a_mode_whose_method_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = fusee.compile(lambda x: torch.add(x, 1))
+    x = torch.ones(3)
+    with _Passing():
+        assert torch.equal(compiled(x), x + 1)
+        monkeypatch.setattr(_Passing, "__torch_function__", lambda mode, func, types, args=(), kwargs=None: "asked")
+        assert compiled(x) == "asked"
+
+
+def test_what_only_modes_see_is_no_constant_under_them() -> None:
+    def asked(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+        return x + 1, torch.overrides.has_torch_function((x,))
+
+    compiled = fusee.compile(asked)
+    with _Passing():
+        assert compiled(torch.ones(2))[1] is True
+    assert compiled(torch.ones(2))[1] is False
+
+
+def test_without_one_graph_under_modes_python_runs() -> None:
+    def pop(x: torch.Tensor) -> torch.Tensor:
+        mode = torch._C._pop_torch_function_stack()
+        torch._C._push_on_torch_function_stack(mode)
+        return x + 1
+
+    compiled = fusee.compile(pop, fullgraph=True)
+    with _Passing():
+        for _ in range(2):
+            assert torch.equal(compiled(torch.ones(2)), torch.ones(2) + 1)
+
+
+def test_default_device_that_stays_the_cpu() -> None:
+    def change(x: torch.Tensor, device: str | None) -> tuple[torch.Tensor, torch.Tensor]:
+        torch.set_default_device(None)
+        torch.set_default_device("cpu")
+        y = torch.ones(2)
+        torch.set_default_device(device)
+        return x + 1, y
+
+    compiled = fusee.compile(change, fullgraph=True)
+    try:
+        for device, modes in (("cpu", 1), (None, 0)):
+            torch.set_default_device(None)
+            assert torch.equal(compiled(torch.ones(2), device)[0], torch.ones(2) + 1)
+            assert torch._C._len_torch_function_stack() == modes
+            assert torch.get_default_device() == torch.device("cpu")
+    finally:
+        torch.set_default_device(None)

@@ -78,6 +78,9 @@ def test_key_sets(mode: str) -> None:
         _shim.key_set(5)  # type: ignore[arg-type]
 
 
+OTHER_MODES = 2**64 - 1  # of classes that may do more than call the function
+
+
 def test_global_state_follows_torch(mode: str) -> None:
     before = _shim.global_state()
     assert before == _shim.global_state()
@@ -87,6 +90,11 @@ def test_global_state_follows_torch(mode: str) -> None:
         assert _shim.global_state()[4] == 1
     with torch.overrides.BaseTorchFunctionMode(), torch.overrides.BaseTorchFunctionMode():
         assert _shim.global_state()[7] == before[7] + 2
+        assert _shim.global_state()[8] not in (before[8], OTHER_MODES)
+    with torch.overrides.TorchFunctionMode():
+        assert _shim.global_state()[8] == OTHER_MODES
+        with torch._C.DisableTorchFunction():
+            assert _shim.global_state()[8] == before[8]
     with torch._C.DisableTorchFunctionSubclass():
         if mode == "direct":
             assert _shim.global_state()[6] != before[6]

@@ -142,6 +142,8 @@ def _take_stock(miss: _Miss) -> None:
 
 
 def _attempt(miss: _Miss) -> Any:
+    if miss.target.plain_under_modes and torch._C._len_torch_function_stack():
+        return None
     _take_stock(miss)
     if len(miss.record.entries) >= int(miss.target.options.setting("entry_limit")):
         return _give_up(miss)
@@ -167,6 +169,9 @@ def _installed(miss: _Miss, table: ObjectTable) -> Any:
     target = miss.target
     report = result.setdefault("report", {}) or {}
     if target.options.fullgraph and reports.broke(report):
+        if torch._C._len_torch_function_stack():
+            target.plain_under_modes = True  # the one graph was asked for without them
+            return None
         raise Unsupported(reports.fullgraph_message(report))
     entry = None if result.get("action") == "plain" else _entry(result, table, miss)
     reports.finish(target, result, miss.started)
@@ -262,6 +267,7 @@ def state() -> dict[str, Any]:
         **autocast.state(),
         "handling": sys.exc_info()[1] is not None,
         "functions_disabled": not torch._C._is_torch_function_enabled(),
+        "function_modes": torch._C._len_torch_function_stack(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
         "cuda_arch": architecture(),

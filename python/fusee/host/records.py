@@ -30,6 +30,7 @@ class Target:
         self.recompile: dict[str, Any] | None = None
         self.last_missed = ""
         self.failures = 0
+        self.plain_under_modes = False  # one graph was asked for, and could not be had under torch function modes
         self.changes = Changes()
 
     @property

@@ -116,6 +116,7 @@ func parseState(wire bytecode.Object) *request {
 	parsed := &request{architecture: trace.Text(state, "cuda_arch"), settings: trace.Field(wire, "settings")}
 	parsed.capture.Handling, _ = trace.Field(state, "handling").(bool)
 	parsed.capture.FunctionsDisabled, _ = trace.Field(state, "functions_disabled").(bool)
+	parsed.capture.FunctionModes, _ = trace.Field(state, "function_modes").(int64)
 	parsed.capture.State.GradMode, _ = trace.Field(state, "grad").(bool)
 	parsed.capture.State.InferenceMode, _ = trace.Field(state, "inference").(bool)
 	parsed.capture.State.Autocast, _ = trace.Field(state, "autocast").(bool)
