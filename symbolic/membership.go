@@ -169,7 +169,7 @@ func (in *Interpreter) tensorInstance(subject Value, class *Class) (bool, error)
 	switch class.name {
 	case "torch.Tensor":
 		return true, nil
-	case "torch.nn.parameter.Parameter":
+	case parameterClass:
 		if tensorTypeName(tensor) == class.name || tensor.class == nil {
 			return tensorTypeName(tensor) == class.name, nil
 		}

@@ -299,7 +299,7 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 	if err != nil {
 		return nil, err
 	}
-	if class.name != "torch.Tensor" && class.name != "torch.nn.parameter.Parameter" {
+	if class.name != "torch.Tensor" && class.name != parameterClass {
 		tensor.class = class
 	}
 	in.symbolicSizes(tensor, fields)

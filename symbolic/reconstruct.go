@@ -68,7 +68,7 @@ func (cg *generator) load(value Value) error {
 			cg.call(1)
 			return nil
 		}
-		if v.id == 0 && v.class == nil && len(v.attributes) == 0 {
+		if v.id == 0 && v.class == nil && len(v.attributes) == 0 && !v.madeParameter() {
 			cg.loadSlot(cg.output(v))
 			return nil
 		}
@@ -203,7 +203,11 @@ func (cg *generator) buildKept(value Value) error {
 
 // buildTensor takes an output of the graph and makes it an instance of its class, with the attributes that the program set.
 func (cg *generator) buildTensor(v *Tensor) error {
-	if v.class == nil || v.wraps() {
+	if v.madeParameter() {
+		if err := cg.buildParameter(v); err != nil {
+			return err
+		}
+	} else if v.class == nil || v.wraps() {
 		cg.loadSlot(cg.output(v))
 	} else {
 		cg.emit(bytecode.PushNull, 0)

@@ -196,7 +196,7 @@ func (in *Interpreter) fromOutput(output *graph.Output) (Value, error) {
 
 // adopt takes the metadata that an operation left a tensor with; its class stays.
 func (t *Tensor) adopt(meta graph.Meta) {
-	meta.Flags |= t.meta.Flags & graph.FlagIntercepted
+	meta.Flags |= t.meta.Flags & (graph.FlagIntercepted | graph.FlagParameter)
 	t.meta = meta
 }
 
@@ -600,7 +600,7 @@ func (in *Interpreter) resolveTensorClass(v *Tensor) (*Class, error) {
 		}
 		return in.classByID(d.TypeID)
 	}
-	return in.namedClass("torch.Tensor")
+	return in.namedClass(tensorTypeName(v))
 }
 
 func (in *Interpreter) tensorOwnAttribute(v *Tensor, name string) (Value, error) {
@@ -815,8 +815,11 @@ func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, e
 	if value, handled, err := in.tensorFromArray(name, arguments); handled || err != nil {
 		return value, err
 	}
-	if name == "Tensor.as_subclass" {
+	switch name {
+	case "Tensor.as_subclass":
 		return in.asSubclassCall(arguments)
+	case "Tensor._make_subclass":
+		return in.makeSubclass(arguments)
 	}
 	function := &Builtin{name: name}
 	if strings.HasPrefix(name, "Tensor.") {

@@ -331,7 +331,7 @@ func tensorTypeName(v *Tensor) string {
 		return v.class.name
 	}
 	if v.meta.Flags&graph.FlagParameter != 0 {
-		return "torch.nn.parameter.Parameter"
+		return parameterClass
 	}
 	return "torch.Tensor"
 }

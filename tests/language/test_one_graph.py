@@ -73,6 +73,14 @@ def byte_arrays(x: Any) -> Any:
     return x + first, matched, rest, equal, within, made, made[1], made[::-1], bytearray(2), bytearray(range(3))
 
 
+@calls(lambda: (torch.ones(2),), lambda: (torch.ones(2, requires_grad=True) * 2,))
+def made_parameter(x: Any) -> Any:
+    made = torch.nn.Parameter(x.clone(), requires_grad=False)
+    made.add_(1)
+    kinds = isinstance(made, torch.nn.Parameter), type(made) is torch.nn.Parameter, type(made * 2) is torch.Tensor
+    return x * made, made, kinds, made.requires_grad, made.is_leaf, [made, made * 2]
+
+
 class DescribedProperty(property):
     """Its own text hides that of a property's getter, unless the instance has it."""
 

@@ -74,11 +74,19 @@ def builtin_name(function: types.BuiltinFunctionType) -> str:
             return public
         return f"{_MODULE_ALIASES.get(module, module)}.{name}"
     if owner is None or type(owner).__module__ == "pybind11_builtins" or type(owner).__name__ == "PyCapsule":
+        if function.__module__ is None and _is_tensor_function(function):
+            return f"Tensor.{name}"
         module = function.__module__ or "builtins"
         return f"{_MODULE_ALIASES.get(module, module)}.{name}"
     if slots.is_a(owner, type):
         return _class_builtin(owner, name)
     return f"{_owner_name(_defining_class(type(owner), name))}.{name}"
+
+
+def _is_tensor_function(function: types.BuiltinFunctionType) -> bool:
+    """Whether it is a static method of ``torch.Tensor``, such as ``_make_subclass``: these know no module."""
+    found = slots.lookup(_tensor_class(), function.__name__)
+    return found is not None and type(found[1]) is staticmethod and found[1].__func__ is function
 
 
 def _class_builtin(owner: Any, name: str) -> str:
