@@ -227,7 +227,11 @@ func (v *Array) setAttribute(_ *Interpreter, name string, _ Value) error {
 }
 
 func (v *Array) getItem(in *Interpreter, key Value) (Value, error) {
-	return in.arrayCall("operator", "getitem", Arguments{Positional: []Value{v, key}})
+	item, err := in.arrayCall("operator", "getitem", Arguments{Positional: []Value{v, key}})
+	if array, ok := item.(*Array); ok && err == nil && len(array.tensor.meta.Sizes) == 0 {
+		return in.scalarItem(array)
+	}
+	return item, err
 }
 
 func (v *Array) setItem(*Interpreter, Value, Value) error {
@@ -244,11 +248,14 @@ func (v *Array) contains(*Interpreter, Value) (bool, error) {
 	return false, unsupported(reasonBranch, "in a numpy.ndarray")
 }
 
-// iterate gives the rows; items of an array of one dimension are scalars of NumPy, which Python makes.
+// iterate gives the rows; the items of an array of one dimension, scalars of NumPy that may be many, are left to Python.
 func (v *Array) iterate(in *Interpreter) (iterator, error) {
 	n, err := v.length(in)
 	if err != nil {
 		return nil, err
+	}
+	if n > 0 && len(v.tensor.meta.Sizes) == 1 {
+		return nil, unsupported(reasonIteration, "a numpy.ndarray of one dimension")
 	}
 	rows := make([]Value, n)
 	for i := range rows {

@@ -80,6 +80,9 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 	case "operator.itemgetter", "operator.attrgetter", "operator.methodcaller":
 		return in.constructGetter(c, arguments)
 	}
+	if _, legacy := legacyTypeName(c); legacy {
+		return in.legacyTensor(c, arguments)
+	}
 	if strings.HasPrefix(c.name, "itertools.") {
 		return in.constructItertools(c.name, arguments)
 	}

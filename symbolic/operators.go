@@ -495,6 +495,9 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 	if equal, done, err := in.equalBytes(left, right); done || err != nil {
 		return equal, err
 	}
+	if holdsArray(left) || holdsArray(right) {
+		return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
+	}
 	switch a := left.(type) {
 	case *Constant:
 		if b, ok := right.(*Constant); ok {

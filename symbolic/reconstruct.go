@@ -369,6 +369,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.construct("builtins."+v.kind, parts...)
 	case *Array:
 		return cg.helper("array_of_tensor", v.tensor)
+	case *arrayScalar:
+		return cg.helper("scalar_of_tensor", v.tensor)
 	case *arrayMethod:
 		return cg.loadAttribute(v.array, v.name)
 	case *inferenceMethod:

@@ -95,7 +95,8 @@ def check(target: str, args: list[Any], kwargs: dict[str, Any], found: list[tupl
     """Raise Differs unless NumPy, run on arrays of ones, gives arrays like those found with ``torch._numpy``.
 
     ``args`` hold an array of ones for each tensor. ``found`` has, for each array of the result in order, its dtype, its
-    shape, and whether it shares memory with an argument ("view"), is one ("same") or neither ("new").
+    shape, and whether it shares memory with an argument ("view"), is one ("same"), a scalar of NumPy ("scalar") or none
+    of these ("new").
     """
     _, _, kind, name = target.split(".", 3)
     with numpy.errstate(all="ignore"):
@@ -108,6 +109,9 @@ def check(target: str, args: list[Any], kwargs: dict[str, Any], found: list[tupl
     _mapped([*args, *kwargs.values()], lambda value: given.append(value) if isinstance(value, numpy.ndarray) else None)
     seen = []
     for array in arrays:
+        if isinstance(array, numpy.generic):
+            seen.append((array.dtype.name, array.shape, "scalar"))
+            continue
         if type(array) is not numpy.ndarray:
             raise Differs(f"NumPy gives a {type(array).__name__}")
         relation = "view" if any(numpy.shares_memory(array, other) for other in given) else "new"

@@ -245,6 +245,11 @@ def array_of_tensor(tensor: Any) -> Any:
     return tensor.numpy()
 
 
+def scalar_of_tensor(tensor: Any) -> Any:
+    """The scalar of NumPy that a tensor of no dimension holds."""
+    return tensor.numpy()[()]
+
+
 def warn_for(
     message: str, category: type[Warning], file: str | None, line: int, namespace: dict[str, Any] | None
 ) -> None:
@@ -281,6 +286,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_stale": make_stale,
     "tensor_of_array": tensor_of_array,
     "array_of_tensor": array_of_tensor,
+    "scalar_of_tensor": scalar_of_tensor,
     "construct": construct,
     "make_advanced": make_advanced,
     "make_chain": make_chain,

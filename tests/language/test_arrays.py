@@ -91,6 +91,14 @@ def new_arrays(x: Any, n: int) -> Any:
     return np.arange(n) * 2, np.asarray([1, 1, 2], dtype=np.float16), np.asarray(x) is x, np.array([n, 2.5])
 
 
+@calls(np.arange(8) ** 2, np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3))
+def items(x: Any, y: Any) -> Any:
+    chosen = [x[0], x[2], x[-1]]
+    view = torch.from_numpy(x)
+    taken = x[3]
+    return torch.LongTensor(chosen), torch.FloatTensor([y[1, 2], y[0][1]]), view + 1, taken, chosen, y[1, 2]
+
+
 def described(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return "array", value.dtype.name, value.shape, np.round(value.astype(complex), 6).tolist()

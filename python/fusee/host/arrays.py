@@ -32,7 +32,7 @@ class ArrayCall:
                 reply if outcome[0] == "unsupported" else fake.unsupported(NotImplementedError("NumPy must raise it"))
             )
         try:
-            found = list(_found(outcome[1]))
+            found = list(_found(outcome[1], target.endswith(".operator.getitem")))
             args = [self._ones(argument) for argument in arguments]
             _arrays.check(target, args, {name: self._ones(value) for name, value in keywords}, found)
         except _arrays.Differs as error:
@@ -54,15 +54,16 @@ class ArrayCall:
         return self._answers.build(argument)
 
 
-def _found(structure: Any) -> Iterator[tuple[str, tuple[int, ...], str]]:
-    """Dtype, shape and relation to the arguments, of each array of a result."""
+def _found(structure: Any, item: bool) -> Iterator[tuple[str, tuple[int, ...], str]]:
+    """Dtype, shape and relation to the arguments, of each array of a result; scalars only where it is an item."""
     if structure[0] == "T":
         dtype, _, sizes, *_ = structure[1]
-        if not sizes:
+        if not sizes and not item:
             raise _arrays.Differs("NumPy gives a scalar")
-        yield dtype, sizes, structure[2] if structure[2] == "new" else structure[2][0]
+        relation = structure[2] if structure[2] == "new" else structure[2][0]
+        yield dtype, tuple(sizes), relation if sizes else "scalar"
     elif len(structure) == 2 and structure[0] in ("tuple", "list"):
-        for item in structure[1]:
-            yield from _found(item)
+        for part in structure[1]:
+            yield from _found(part, item)
     else:
         raise _arrays.Differs("the result is no array")
