@@ -163,6 +163,9 @@ func (b *builder) view(node *graph.Node) bool {
 		key, _ := keyOf(output.Relation.Of)
 		t := newTensor(outputName(node, index), output.Meta)
 		t.root = b.program.values[key].tensor.root
+		if node.Target == "aten.detach.default" {
+			t.detach = node
+		}
 		b.program.values[valueKey{node: node, index: index}] = operand{tensor: t}
 	}
 	return len(node.Outputs) > 0

@@ -166,6 +166,11 @@ func (p *plan) slot(t *tensor) (int, error) {
 	if slot, ok := p.slotOf[t]; ok {
 		return slot, nil
 	}
+	if t.detach != nil && t.output {
+		op := &operation{kind: library, node: t.detach, outputs: []*tensor{t}}
+		err := p.call(op)
+		return p.slotOf[t], err
+	}
 	base, ok := p.slotOf[t.root]
 	if !ok || t.root == t {
 		return 0, errors.Newf("%s is read before it is made", t.name)

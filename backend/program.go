@@ -15,8 +15,9 @@ type tensor struct {
 	producer *operation // nil for inputs
 	input    int        // number of the graph input, −1 for none
 	uses     []*operation
-	output   bool    // the graph returns it
-	into     *tensor // an in-place operation's result: the tensor whose memory it is stored to
+	output   bool        // the graph returns it
+	into     *tensor     // an in-place operation's result: the tensor whose memory it is stored to
+	detach   *graph.Node // of a view that torch does not count as one
 }
 
 // scalar is a number that is known at run time only: a graph input or a size.

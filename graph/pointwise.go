@@ -135,7 +135,7 @@ func (c *inference) operandMetas(compute DType) []*Meta {
 			metas = append(metas, &converted)
 		case isTensor:
 			metas = append(metas, m)
-		case (p.Kind == KindTensor || p.Kind == KindScalar && promotes(p.Name)) && c.values[i] != nil:
+		case (p.Kind == KindTensor || p.Kind == KindScalar && isOperand(p.Name)) && c.values[i] != nil:
 			metas = append(metas, &Meta{})
 		}
 	}
@@ -144,6 +144,9 @@ func (c *inference) operandMetas(compute DType) []*Meta {
 	}
 	return metas
 }
+
+// isOperand reports whether a number is an operand of the iterator; exponents and the bounds of clamp are settings of unary kernels.
+func isOperand(name string) bool { return name == "self" || name == "other" }
 
 // checkScalars rejects scalars that eager rejects: bool alpha for non-bool results, float alpha for integers, complex for reals.
 func (c *inference) checkScalars(compute DType) error {

@@ -42,10 +42,6 @@ WHOLE: dict[str, Callable[[torch.Tensor], Any]] = {
     "vmap with keywords": lambda x: vmap(torch.add, out_dims=1)(x, other=x),
     "vmap of several results": lambda x: vmap(torch.max, (0, None))(x, 0),
 }
-# These start torch.compile themselves, which takes seconds.
-SLOW: dict[str, tuple[str, Callable[[torch.Tensor], Any]]] = {
-    "cond": ("higher-order", lambda x: torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,))),
-}
 
 
 def outcome(run: Callable[[torch.Tensor], Any], gradient: bool) -> list[Any]:
@@ -69,9 +65,9 @@ def same(found: list[Any], expected: list[Any]) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *SLOW])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_does_as_eager_and_says_why_it_breaks(name: str) -> None:
-    reason, program = {**PROGRAMS, **SLOW}[name]
+    reason, program = PROGRAMS[name]
     fusee.reset()
     compiled = fusee.compile(program)
     for gradient in (False, True, False, True):
