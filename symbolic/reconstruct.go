@@ -411,6 +411,20 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.construct("torch.vmap", v.function, v.inDims, v.outDims)
 	case *identityNumber:
 		return cg.construct("builtins.id", v.of)
+	case *mappingProxy:
+		if v.born == 0 {
+			return cg.construct("types.MappingProxyType", v.dict)
+		}
+		return &cannotRebuild{v.born, "a class"}
+	case *Generator:
+		return cg.buildGenerator(v)
+	}
+	return refused(value)
+}
+
+// refused tells where a value was made that Python cannot be given.
+func refused(value Value) error {
+	switch v := value.(type) {
 	case *addressNumber:
 		return &cannotRebuild{v.born, "a number computed from id()"}
 	case *compiledFunction:
@@ -419,13 +433,6 @@ func (cg *generator) buildPlain(value Value) error {
 		return &cannotRebuild{v.born, "a storage"}
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
-	case *mappingProxy:
-		if v.born == 0 {
-			return cg.construct("types.MappingProxyType", v.dict)
-		}
-		return &cannotRebuild{v.born, "a class"}
-	case *Generator:
-		return cg.buildGenerator(v)
 	}
 	return &cannotRebuild{0, value.typeName()}
 }
