@@ -79,7 +79,7 @@ typedef struct TorchObjects {
     PyObject *device;
     PyObject *aten; /* torch.ops.aten */
     PyObject *state_functions[STATE_FUNCTIONS];
-    PyObject *function_mode_at;      /* torch._C._get_function_stack_at */
+    PyObject *function_mode_at;   /* torch._C._get_function_stack_at */
     PyObject *calls_the_function; /* __torch_function__ of BaseTorchFunctionMode, which only calls what it is given */
 } TorchObjects;
 

@@ -508,6 +508,22 @@ func (in *Interpreter) importedModule(name, target string) (Value, error) {
 	return in.realize(module, source)
 }
 
+// exitOfGenerator breaks at a context manager's __exit__ where its generator is one that capture did not make: broken at within, where it
+// ends by an exception, what comes after would be left to Python.
+func (in *Interpreter) exitOfGenerator(manager Value) error {
+	generator, err := in.getAttribute(manager, "gen")
+	if err != nil {
+		return err
+	}
+	if generator, err = in.real(generator); err != nil {
+		return err
+	}
+	if _, ok := generator.(*Opaque); ok {
+		return unsupported(reasonGenerator, "a context manager's that was made outside")
+	}
+	return nil
+}
+
 // knownFunction models Python functions that capture treats by name.
 func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, bool, error) {
 	switch f.module {
@@ -529,6 +545,10 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			return value, true, err
 		case "set_default_device":
 			return in.setDefaultDevice(arguments)
+		}
+	case "contextlib":
+		if f.qualname == "_GeneratorContextManager.__exit__" && len(arguments.Positional) > 0 {
+			return nil, false, in.exitOfGenerator(arguments.Positional[0])
 		}
 	case "collections":
 		if f.qualname == "namedtuple" {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -281,3 +282,51 @@ def test_seeding_is_left_to_python() -> None:
     for n in (1, 2, 1):
         assert torch.equal(function(n), draw(n))
     assert fusee.stats()["breaks"] - before < 12  # one for each capture; following it took a dozen for the first alone
+
+
+def test_a_context_manager_made_outside_is_left_and_capture_goes_on() -> None:
+    log: list[str] = []
+
+    @contextlib.contextmanager
+    def manager(swallow: bool) -> Iterator[int]:
+        try:
+            yield len(log)
+        except ValueError:
+            if not swallow:
+                raise
+        finally:
+            log.append("left")
+
+    def leave(x: torch.Tensor, context: Any) -> torch.Tensor:
+        context.__exit__(None, None, None)
+        return x.sin() + len(log)
+
+    def within(x: torch.Tensor, context: Any, fail: bool) -> torch.Tensor:
+        with context as entered:
+            x = x.cos() + entered
+            if fail:
+                raise ValueError("wanted")
+        return x.sin() + len(log)
+
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
+        graphs.append(module)
+        return module.forward
+
+    def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
+        log.clear()
+        try:
+            return function(*arguments).tolist(), list(log)
+        except ValueError as error:
+            return str(error), list(log)
+
+    x = torch.ones(2)
+    entered = [manager(True), manager(True)]
+    for context in entered:
+        context.__enter__()
+    assert outcome(fusee.compile(leave, backend=backend), x, entered[0]) == outcome(leave, x, entered[1])
+    assert len(graphs) == 1
+    compiled = fusee.compile(within, backend=backend)
+    for swallow, fail in ((True, False), (True, True), (False, True), (False, False)):
+        assert outcome(compiled, x, manager(swallow), fail) == outcome(within, x, manager(swallow), fail)
