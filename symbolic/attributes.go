@@ -206,8 +206,9 @@ func (in *Interpreter) classAttribute(class, owner *Class, name string, referenc
 			return in.found(&Lazy{reference: reference, source: in.objectSource(owner.id).Child("dict", nil).Child("key", name)}), nil
 		}
 	}
-	if !userClass(owner.name) {
-		return in.realize(reference, nil)
+	constant, _ := reference.(trace.Constant)
+	if _, number := constant.Value.(int64); !userClass(owner.name) && !(number && in.writtenInPython(owner)) {
+		return in.realize(reference, nil) // numbers may count what the program does, as the handles of hooks are counted
 	}
 	in.guardUnshadowed(class, owner, name)
 	return in.found(&Lazy{reference: reference, source: in.objectSource(in.plainClass(class, owner).id).Child("attr", name)}), nil

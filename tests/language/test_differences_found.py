@@ -330,3 +330,18 @@ def test_a_context_manager_made_outside_is_left_and_capture_goes_on() -> None:
     compiled = fusee.compile(within, backend=backend)
     for swallow, fail in ((True, False), (True, True), (False, True), (False, False)):
         assert outcome(compiled, x, manager(swallow), fail) == outcome(within, x, manager(swallow), fail)
+
+
+def test_hooks_registered_in_a_capture_have_handles_of_their_own() -> None:
+    """A class of torch counts them in a number of its own."""
+
+    def registered(layer: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+        for scale in (2, 3):
+            layer.register_forward_pre_hook(lambda _, arguments, scale=scale: (arguments[0] * scale,))
+        return layer(x)
+
+    compiled, plain = torch.nn.Identity(), torch.nn.Identity()
+    function = fusee.compile(registered)
+    for _ in range(3):
+        assert torch.equal(function(compiled, torch.ones(2)), registered(plain, torch.ones(2)))
+    assert len(compiled._forward_pre_hooks) == 6
