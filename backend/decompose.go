@@ -200,9 +200,7 @@ func (r *recipe) moments(self *tensor, reduced []bool, wide graph.DType, shape [
 func (r *recipe) reshaped(t *tensor, sizes []graph.Size) *tensor {
 	meta := t.meta
 	meta.Sizes, meta.Strides = sizes, contiguousStrides(r.b.program.graph.Shapes, sizes)
-	view := newTensor(t.name, meta)
-	view.root = t.root
-	return view
+	return t.under(meta)
 }
 
 // softmax subtracts the row's maximum before exponentiating, so that nothing overflows.
@@ -321,7 +319,5 @@ func (r *recipe) perChannel(t *tensor, rank int) *tensor {
 	for dimension := 1; dimension < rank-1; dimension++ {
 		meta.Sizes[dimension] = graph.Static(1)
 	}
-	view := newTensor(t.name, meta)
-	view.root = t.root
-	return view
+	return t.under(meta)
 }

@@ -61,13 +61,8 @@ func (p *program) activate(call, relu *operation) {
 // transposed makes a value of the program that is a matrix seen from the side.
 func (p *program) transposed(matrix graph.Value) graph.Value {
 	key, _ := keyOf(matrix)
-	known := p.values[key].tensor
-	meta := known.meta
-	meta.Sizes = []graph.Size{meta.Sizes[1], meta.Sizes[0]}
-	meta.Strides = []graph.Size{meta.Strides[1], meta.Strides[0]}
-	view := newTensor(known.name, meta)
-	view.root = known.root
-	node := &graph.Node{Name: known.name + "_t", Target: "aten.t.default", Outputs: []graph.OutputInfo{{Meta: meta}}}
+	view := transposed(p.values[key].tensor)
+	node := &graph.Node{Name: view.name + "_t", Target: "aten.t.default", Outputs: []graph.OutputInfo{{Meta: view.meta}}}
 	p.values[valueKey{node: node}] = operand{tensor: view}
 	return node.Output(0)
 }

@@ -212,15 +212,7 @@ func (c *caller) call(target string, args ...Value) (Value, error) {
 	if !ok {
 		return nil, unknown(target)
 	}
-	values, err := op.Bind(args, nil)
-	if err != nil {
-		return nil, unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emitBound(op, args, nil)
 }
 
 // meta is the metadata of a value that the handler knows to be a tensor.
@@ -244,4 +236,17 @@ func (g *Graph) CallOperator(name string, args []Value, keywords []Keyword, stat
 		return g.Call(op.Schema.Target(), positional, named, state)
 	}
 	return nil, unknown(name + ": no overload fits")
+}
+
+// emitBound fits arguments to the operator's schema, appends the call and returns its result.
+func (c *caller) emitBound(op *Op, args []Value, keywords []Keyword) (Value, error) {
+	values, err := op.Bind(args, keywords)
+	if err != nil {
+		return nil, unknown(err.Error())
+	}
+	node, err := c.emit(op, values)
+	if err != nil {
+		return nil, err
+	}
+	return node.Result, nil
 }

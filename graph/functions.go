@@ -54,15 +54,7 @@ func (c *caller) dispatchAten() (Value, error) {
 	if !ok {
 		return nil, unknown(c.target)
 	}
-	values, err := op.Bind(c.args, c.keywords)
-	if err != nil {
-		return nil, unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emitBound(op, c.args, c.keywords)
 }
 
 func (c *caller) dispatchName(name string, method bool) (Value, error) {

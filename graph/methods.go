@@ -109,15 +109,7 @@ func (c *caller) emitCopy(to conversion, m *Meta) (Value, error) {
 	if to.format != nil {
 		keywords = append(keywords, Keyword{"memory_format", to.format})
 	}
-	values, err := op.Bind([]Value{to.tensor}, keywords)
-	if err != nil {
-		return nil, unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emitBound(op, []Value{to.tensor}, keywords)
 }
 
 // toMethod covers to(dtype), to(device), to(device, dtype), to(other) and their keywords.

@@ -289,15 +289,7 @@ func norm(c *caller) (Value, error) {
 	}
 	s := &chain{caller: c, value: bound["input"]}
 	op, _ := LookUp("aten.linalg_vector_norm.default")
-	values, err := op.Bind([]Value{s.value, order, bound["dim"], bound["keepdim"]}, []Keyword{{"dtype", bound["dtype"]}})
-	if err != nil {
-		return nil, unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emitBound(op, []Value{s.value, order, bound["dim"], bound["keepdim"]}, []Keyword{{"dtype", bound["dtype"]}})
 }
 
 // pad covers constant padding.
@@ -342,29 +334,13 @@ func tensorOfNumber(c *caller) (Value, error) {
 // emptyTensor is torch.tensor([]): one dimension without elements.
 func (c *caller) emptyTensor(dtype, device Value) (Value, error) {
 	op, _ := LookUp("aten.zeros.default")
-	values, err := op.Bind([]Value{List{Items: []Value{int64(0)}}}, []Keyword{{"dtype", dtype}, {"device", device}})
-	if err != nil {
-		return nil, unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emitBound(op, []Value{List{Items: []Value{int64(0)}}}, []Keyword{{"dtype", dtype}, {"device", device}})
 }
 
 // scalarTensor makes a 0-d tensor of a number.
 func (c *caller) scalarTensor(number Value, d DType, device Value) (Value, error) {
 	op, _ := LookUp("aten.scalar_tensor.default")
-	values, err := op.Bind([]Value{number}, []Keyword{{"dtype", d}, {"device", device}})
-	if err != nil {
-		return nil, unknown(err.Error())
-	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emitBound(op, []Value{number}, []Keyword{{"dtype", d}, {"device", device}})
 }
 
 // tensorList reads a list of tensors, given as one list or as the arguments themselves.
