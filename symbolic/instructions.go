@@ -241,20 +241,32 @@ func (in *Interpreter) constant(object bytecode.Object) Value {
 		}
 		return &Tuple{items: items}
 	case *bytecode.Set:
-		items := make([]Value, len(value.Items))
-		for i, item := range value.Items {
-			items[i] = in.constant(item)
-		}
-		set, _ := in.newSet(items, true)
-		set.(*Set).mixed = true
-		if table := set.(*Set).table; table != nil && !table.spacious() {
-			set.(*Set).table = nil
-		}
-		return set
+		return in.constantSet(value)
 	case *bytecode.Code:
 		return &codeValue{code: value}
 	}
 	return &Constant{object}
+}
+
+// constantSet is a frozen set among the constants of code, of which only the order is known, not how it came about.
+func (in *Interpreter) constantSet(constant *bytecode.Set) Value {
+	items := make([]Value, len(constant.Items))
+	plain := true
+	for i, item := range constant.Items {
+		items[i] = in.constant(item)
+		_, known := constantObject(items[i])
+		plain = plain && known
+	}
+	value, _ := in.newSet(items, true)
+	set := value.(*Set)
+	set.mixed = true
+	if plain {
+		set.code = constant
+	}
+	if set.table != nil && !set.table.spacious() {
+		set.table = nil
+	}
+	return set
 }
 
 // liveConstant is a constant of rewritten code that stands for a live object.

@@ -516,6 +516,10 @@ func (cg *generator) buildDict(v *Dict) error {
 }
 
 func (cg *generator) buildSet(v *Set) error {
+	if v.code != nil {
+		cg.loadConst(v.code)
+		return nil
+	}
 	items, same := v.asBuilt()
 	if !same && v.shown != 0 {
 		return &cannotRebuild{v.shown, "a set whose order the program saw"}

@@ -153,7 +153,8 @@ type Set struct {
 	frozen bool
 	mixed  bool // the order of iteration is not that of a table into which the items came in their order
 	object *existing
-	custom bool // an item has a __hash__ or __eq__ of its own
+	code   *bytecode.Set // the constant of the program's code that this set is
+	custom bool          // an item has a __hash__ or __eq__ of its own
 	table  *setTable
 	// shown is the step at which the program saw the order; arbitrary says that it saw one of many that might have been.
 	shown     int

@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import _disable_current_modes
-
 from .. import _shim, warn
 from ..errors import HostFailure, Unsupported
 from ..options import Options
@@ -142,7 +139,7 @@ def _take_stock(miss: _Miss) -> None:
 
 
 def _attempt(miss: _Miss) -> Any:
-    if miss.target.plain_under_modes and torch._C._len_torch_function_stack():
+    if miss.target.plain_under_modes and _function_modes():
         return None
     _take_stock(miss)
     if len(miss.record.entries) >= int(miss.target.options.setting("entry_limit")):
@@ -156,8 +153,17 @@ def _attempt(miss: _Miss) -> Any:
         table.release()
 
 
+def _function_modes() -> int:
+    import torch
+
+    return torch._C._len_torch_function_stack()
+
+
 def _without_dispatch_modes() -> contextlib.AbstractContextManager[Any]:
     """No mode of the program sees the host's own tensors; those that must see everything are asked for no compile."""
+    import torch
+    from torch.utils._python_dispatch import _disable_current_modes
+
     if not torch._C._len_torch_dispatch_stack():
         return contextlib.nullcontext()
     return _disable_current_modes()
@@ -169,7 +175,7 @@ def _installed(miss: _Miss, table: ObjectTable) -> Any:
     target = miss.target
     report = result.setdefault("report", {}) or {}
     if target.options.fullgraph and reports.broke(report):
-        if torch._C._len_torch_function_stack():
+        if _function_modes():
             target.plain_under_modes = True  # the one graph was asked for without them
             return None
         raise Unsupported(reports.fullgraph_message(report))
