@@ -70,15 +70,16 @@ def leaves(argument: Any) -> Iterator[Any]:
 
 def identifiers(wanted: list[str]) -> list[str]:
     """A distinct Python name for each wanted name, as close to it as can be."""
-    taken: dict[str, None] = {}
+    taken: dict[str, int] = {}  # with the last number that was appended to each
     for name in wanted:
         base = re.sub(r"\W", "_", name) or "value"
         base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
-        unique, number = base, 0
+        unique, number = base, taken.get(base, 0)
         while unique in taken:
             number += 1
             unique = f"{base}_{number}"
-        taken[unique] = None
+        taken[base] = number
+        taken[unique] = 0
     return list(taken)
 
 
@@ -94,19 +95,20 @@ class _Writer:
         chosen = identifiers(wanted)
         count = len(graph["inputs"])
         self._inputs, self._nodes = chosen[:count], chosen[count:]
-        self._last = self._last_uses()
+        self._dropped = self._last_used()
 
     def source(self) -> str:
         """``def graph(inputs): ...``, one line a node, dropping each value after its last use."""
         lines = [f"def graph({', '.join(self._inputs)}):"]
         for index, node in enumerate(self._graph["nodes"]):
             lines.append(f"    {self._nodes[index]} = {self._call(node)}")
-            dropped = [self._nodes[other] for other, last in self._last.items() if last == index]
-            lines += [f"    del {', '.join(dropped)}"] if dropped else []
+            dropped = self._dropped.get(index)
+            lines += [f"    del {', '.join(self._nodes[other] for other in dropped)}"] if dropped else []
         outputs = "".join(self._text(output) + ", " for output in self._graph["outputs"])
         return "\n".join([*lines, f"    return ({outputs})", ""])
 
-    def _last_uses(self) -> dict[int, int]:
+    def _last_used(self) -> dict[int, list[int]]:
+        """The nodes whose values are not needed after each node."""
         last: dict[int, int] = {}
         for index, (_, _, args, kwargs, *_) in enumerate(self._graph["nodes"]):
             last[index] = index
@@ -116,7 +118,10 @@ class _Writer:
             for leaf in leaves(output):
                 if is_node(leaf):
                     last.pop(leaf[1], None)
-        return last
+        dropped: dict[int, list[int]] = {}
+        for node, user in last.items():
+            dropped.setdefault(user, []).append(node)
+        return dropped
 
     def _call(self, node: Any) -> str:
         _, target, args, kwargs, *_ = node
