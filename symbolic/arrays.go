@@ -58,6 +58,19 @@ func (in *Interpreter) arrayOfTensor(t *Tensor) (Value, error) {
 	return &Array{tensor: t}, nil
 }
 
+// arrayHandedOut is Tensor.numpy() as the program calls it. Another backend sees the call: the graph has a view, on whose memory the array is.
+func (in *Interpreter) arrayHandedOut(t *Tensor) (Value, error) {
+	array, err := in.arrayOfTensor(t)
+	if err != nil || !in.request.Options.AllNodes || t.array {
+		return array, err
+	}
+	view, err := in.torchCall("Tensor.view_as", Arguments{Positional: []Value{t, t}})
+	if tensor, ok := view.(*Tensor); ok && err == nil {
+		return &Array{tensor: tensor}, nil
+	}
+	return array, err
+}
+
 // tensorFromArray is torch.from_numpy and torch.as_tensor of an array: a tensor on its memory.
 func (in *Interpreter) tensorFromArray(name string, arguments Arguments) (Value, bool, error) {
 	argument, ok := in.single(arguments)

@@ -9,6 +9,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/trace"
 )
 
 // Rewriting turns the end of a capture into code objects.
@@ -50,8 +51,46 @@ func (in *Interpreter) finishReturn(f *Frame, value Value) error {
 	if err := in.abandoned(cg.built); err != nil {
 		return err
 	}
+	if err := cg.handThrough(value); err != nil {
+		return err
+	}
 	cg.emit(bytecode.ReturnValue, 0)
 	return in.finishCode(cg)
+}
+
+// handThrough makes a tensor that the whole function was given, and does nothing but return, an output of the graph: another backend is to see
+// each graph that was asked for, even where it computes nothing.
+func (cg *generator) handThrough(value Value) error {
+	in := cg.in
+	options := in.request.Options
+	if !options.AllNodes || !options.FullGraph || len(in.effects) > 0 {
+		return nil
+	}
+	if lazy, ok := value.(*Lazy); ok && lazy.value == nil {
+		if tensor, err := in.refersToTensor(lazy.reference); err != nil || !tensor {
+			return err
+		}
+	}
+	value, err := in.opened(value)
+	if err != nil {
+		return err
+	}
+	if tensor, ok := value.(*Tensor); ok && tensor.class == nil && tensor.id != 0 && !tensor.wraps() {
+		if _, err := in.tensorValue(tensor); err != nil {
+			return err
+		}
+		cg.output(tensor)
+	}
+	return nil
+}
+
+func (in *Interpreter) refersToTensor(reference trace.Reference) (bool, error) {
+	id, ok := reference.(trace.ObjectID)
+	if !ok {
+		return false, nil
+	}
+	description, err := in.session.Object(id)
+	return err == nil && description.Kind == "tensor", err
 }
 
 // rebuildElsewhere turns a value that Python cannot be given into a break at the step that made it.

@@ -1013,7 +1013,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	}
 	rest := arguments.Positional[1:]
 	if name == "numpy" && len(rest) == 0 && len(arguments.Keywords) == 0 {
-		value, err := in.arrayOfTensor(t)
+		value, err := in.arrayHandedOut(t)
 		return value, true, err
 	}
 	if value, handled, err := in.scalarRead(t, name); handled || err != nil {

@@ -161,3 +161,28 @@ def test_memory_is_shared_as_with_numpy() -> None:
         reshaped, tail, of_tensor, copied, tensor = run(x, t)
         x[1], t[0] = 9, 7
         assert (reshaped[0, 1], tail[0], of_tensor[0], copied[1], float(tensor[1])) == (9, 9, 7, 1, 9)
+
+
+def graphs_of(program: Callable[..., Any], arguments: tuple[Any, ...], fullgraph: bool) -> list[int]:
+    """How many operations each graph has that a backend gets, of a program that gives what it gives uncompiled."""
+    graphs: list[int] = []
+
+    def backend(module: torch.fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+        graphs.append(sum(node.op.startswith("call") for node in module.graph.nodes))
+        return module.forward
+
+    found = fusee.compile(program, backend=backend, fullgraph=fullgraph)(*arguments)
+    assert described(found) == described(program(*arguments))
+    return graphs
+
+
+def test_backends_see_arrays_being_taken() -> None:
+    """The call of numpy() is an operation of the graph, whether the array leaves it or only its size is asked for."""
+
+    def broken(x: Any, y: Any) -> Any:
+        a, b = x.numpy(), y.numpy()
+        fusee.graph_break()
+        return np.add(a, 1), np.add(b, 1)
+
+    assert graphs_of(lambda x: x.numpy().size, (torch.ones(3),), fullgraph=True) == [1]
+    assert graphs_of(broken, (torch.ones(1, 3), torch.zeros(1, 3)), fullgraph=False) == [2, 2]

@@ -612,3 +612,19 @@ def test_a_new_subclass_is_noticed() -> None:
     kept[0] = type("Other", (Root,), {})
     gc.collect()
     assert compiled(torch.ones(2))[1:] == (["Other"], kept)
+
+
+def test_backends_get_a_graph_of_what_is_handed_through() -> None:
+    """What only returns a tensor that it was given has a graph without operations; what returns none has none."""
+    graphs: list[list[str]] = []
+
+    def backend(module: torch.fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+        graphs.append([node.op for node in module.graph.nodes])
+        return module.forward
+
+    x = torch.ones(2)
+    first = fusee.compile(lambda a, _b: functools.reduce(torch.add, [a]), backend=backend, fullgraph=True)
+    assert first(x, 3) is x and graphs == [["placeholder", "output"]]
+    assert fusee.compile(lambda a, b: (a, b)[1], backend=backend, fullgraph=True)(x, 3) == 3
+    assert fusee.compile(lambda a: a, backend=backend)(x) is x
+    assert len(graphs) == 1
