@@ -34,24 +34,13 @@ func (e *HostError) Error() string { return "the Python side could not answer: "
 type Session struct {
 	transport Transport
 	objects   map[ObjectID]*Description
-	lookups   map[lookupKey]*Lookup
+	lookups   typeLookups
 	questions int
-}
-
-type lookupKey struct {
-	owner ObjectID
-	name  string
-}
-
-// Lookup is the raw attribute that a type's MRO holds under a name.
-type Lookup struct {
-	Owner ObjectID // the class whose __dict__ holds it
-	Value Reference
 }
 
 // NewSession starts a conversation; descriptions come with the request.
 func NewSession(transport Transport, descriptions bytecode.Object) (*Session, error) {
-	session := &Session{transport: transport, objects: map[ObjectID]*Description{}, lookups: map[lookupKey]*Lookup{}}
+	session := &Session{transport: transport, objects: map[ObjectID]*Description{}, lookups: newTypeLookups()}
 	return session, session.learn(descriptions)
 }
 
@@ -130,29 +119,6 @@ func (s *Session) FunctionWith(id ObjectID) *Description {
 		}
 	}
 	return first
-}
-
-// TypeLookup finds a name along a type's MRO without running descriptors; nil when absent.
-func (s *Session) TypeLookup(typeID ObjectID, name string) (*Lookup, error) {
-	key := lookupKey{typeID, name}
-	if found, done := s.lookups[key]; done {
-		return found, nil
-	}
-	answer, err := s.ask("type_lookup", int64(typeID), name)
-	if err != nil {
-		return nil, err
-	}
-	var found *Lookup
-	if pair, ok := answer.(bytecode.Tuple); ok && len(pair) == 2 {
-		owner, _ := pair[0].(int64)
-		reference, err := ParseReference(pair[1])
-		if err != nil {
-			return nil, err
-		}
-		found = &Lookup{ObjectID(owner), reference}
-	}
-	s.lookups[key] = found
-	return found, nil
 }
 
 // ModuleGet reads an attribute of a module; nil when absent.

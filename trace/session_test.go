@@ -76,6 +76,36 @@ func TestLookupsAreKept(t *testing.T) {
 	}
 }
 
+// TestLookupsFollowFromNames: absent names are not asked for, and an attribute of a base once for all that derive from it.
+func TestLookupsFollowFromNames(t *testing.T) {
+	names := func(names ...bytecode.Object) bytecode.Object { return &bytecode.List{Items: names} }
+	described := func(id int64, own bytecode.Object, order ...bytecode.Object) bytecode.Object {
+		payload := dict("mro", &bytecode.List{Items: order})
+		payload.Set("names", own)
+		return bytecode.Tuple{id, "type", int64(9), payload}
+	}
+	s, transport := session(t, answer(bytecode.None, described(2, names("call"), int64(2)), described(3, names(), int64(3), int64(2)), described(4, names("own"), int64(4), int64(2)),
+		described(5, names(), int64(5), int64(99))),
+		answer(bytecode.Tuple{int64(2), bytecode.Tuple{int64(7)}}), answer(bytecode.None))
+	if _, err := s.Object(2); err != nil {
+		t.Fatal(err)
+	}
+	for _, class := range []ObjectID{3, 4, 2, 3} {
+		if found, err := s.TypeLookup(class, "call"); err != nil || found == nil || found.Owner != 2 || found.Value != (Constant{int64(7)}) {
+			t.Error(class, found, err)
+		}
+		if found, err := s.TypeLookup(class, "absent"); found != nil || err != nil {
+			t.Error(class, found, err)
+		}
+	}
+	if s.Questions() != 2 {
+		t.Errorf("%d questions, not the description and one lookup: %v", s.Questions(), transport.questions)
+	}
+	if _, err := s.TypeLookup(5, "call"); err != nil || s.Questions() != 3 {
+		t.Error("a base that is not described was not asked about: ", err)
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	raised := bytecode.Tuple{"raise", int64(1), &bytecode.List{Items: []bytecode.Object{bytecode.Tuple{"no"}}}}
 	s, _ := session(t, answer(bytecode.Tuple{"value", int64(1)}), answer(raised), answer(bytecode.Tuple{"unsupported", "why"}),
