@@ -108,6 +108,21 @@ func (b *builder) storeSlot(s *slot) {
 	b.slots[b.emit(bytecode.StoreFast, 0)] = s
 }
 
+// restoreVariable sets a variable of the base code from another one, or from itself. Code that looks at its variables by name finds the
+// contents of a cell only where some instruction makes it.
+func (b *builder) restoreVariable(index int, from *slot) {
+	s := b.locals[index]
+	makes := s.kind&(bytecode.KindCell|bytecode.KindFree) == bytecode.KindCell && readsAllVariables(b.base)
+	if from == s && !makes {
+		return
+	}
+	b.loadSlot(from)
+	if makes {
+		b.slots[b.emit(bytecode.MakeCell, 0)] = s
+	}
+	b.storeSlot(s)
+}
+
 func (b *builder) deleteSlot(s *slot) {
 	b.slots[b.emit(bytecode.DeleteFast, 0)] = s
 }
@@ -259,7 +274,7 @@ func (b *builder) neededSlots() map[*slot]bool {
 	}
 	all := b.base != nil && readsAllVariables(b.base)
 	for _, s := range b.locals {
-		if all || closure && s.kind&bytecode.KindFree != 0 {
+		if all && !ownName(s.name) || closure && s.kind&bytecode.KindFree != 0 {
 			needed[s] = true
 		}
 	}

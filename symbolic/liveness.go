@@ -1,6 +1,10 @@
 package symbolic
 
-import "fusee/bytecode"
+import (
+	"strings"
+
+	"fusee/bytecode"
+)
 
 // liveAt tells which variables (by localsplus index) may be read from an instruction on, through jumps and exception handlers: only
 // these cross a graph break, so that dead values neither stay alive nor cause recompilations.
@@ -19,7 +23,7 @@ func (c *codeInfo) solveLiveness(code *bytecode.Code) [][]bool {
 		live[k] = make([]bool, len(code.LocalsPlusNames))
 	}
 	handlers := c.handlerTargets()
-	always := readsAllVariables(code)
+	always := readByName(code)
 	for changed := true; changed; {
 		changed = false
 		for k := len(list) - 1; k >= 0; k-- {
@@ -32,7 +36,7 @@ func (c *codeInfo) solveLiveness(code *bytecode.Code) [][]bool {
 }
 
 // updateLive recomputes one instruction's live set from its successors; it tells whether the set grew.
-func (c *codeInfo) updateLive(live [][]bool, k int, handlers []int, always bool) bool {
+func (c *codeInfo) updateLive(live [][]bool, k int, handlers []int, always []bool) bool {
 	i := c.listing.Instructions[k]
 	grew := false
 	merge := func(from int) {
@@ -54,11 +58,9 @@ func (c *codeInfo) updateLive(live [][]bool, k int, handlers []int, always bool)
 	if usesLocal(i.Opcode) && i.Opcode != bytecode.StoreFast && i.Opcode != bytecode.MakeCell && !live[k][i.Arg] {
 		live[k][i.Arg], grew = true, true
 	}
-	if always {
-		for v := range live[k] {
-			grew = grew || !live[k][v]
-			live[k][v] = true
-		}
+	for v, read := range always {
+		grew = grew || read && !live[k][v]
+		live[k][v] = live[k][v] || read
 	}
 	return grew
 }
@@ -77,6 +79,22 @@ func (c *codeInfo) handlerTargets() [][]int {
 	}
 	return targets
 }
+
+// readByName tells which variables code may read without naming them in an instruction. What rewritten code adds for itself is none of
+// them: it would pile up from break to break.
+func readByName(code *bytecode.Code) []bool {
+	if !readsAllVariables(code) {
+		return nil
+	}
+	read := make([]bool, len(code.LocalsPlusNames))
+	for v, name := range code.LocalsPlusNames {
+		read[v] = !ownName(name)
+	}
+	return read
+}
+
+// ownName tells variables that rewritten code adds: Python itself gives such a name only to what a comprehension iterates over, ".0".
+func ownName(name string) bool { return strings.HasPrefix(name, ".") && name != ".0" }
 
 // readsAllVariables tells code that may look at its variables by name, or through super() without arguments.
 func readsAllVariables(code *bytecode.Code) bool {

@@ -476,12 +476,13 @@ func (r *rewriter) restore(b *builder, f *Frame, own []*slot) {
 	b.position = f.current.Position
 	variables := bound(f)
 	for i, index := range variables {
-		b.loadSlot(own[i])
-		b.storeSlot(b.locals[index])
+		b.restoreVariable(index, own[i])
 	}
 	r.restoreStack(b, f.stack, own[len(variables):])
-	for _, s := range own[:r.handedOverCount(f)] {
-		b.deleteSlot(s)
+	for i, s := range own[:r.handedOverCount(f)] {
+		if i >= len(variables) || s != b.locals[variables[i]] {
+			b.deleteSlot(s)
+		}
 	}
 }
 
@@ -878,10 +879,7 @@ func (r *rewriter) stepCode(k int) int {
 	f := r.frames[k]
 	b := newBuilder(f.code, f.info)
 	b.position = f.current.Position
-	own := make([]*slot, len(r.state(k)))
-	for i := range own {
-		own[i] = b.parameter(".o" + integerText(i))
-	}
+	own := r.stateParameters(b, k)
 	var deeper []*slot
 	for j := k + 1; j <= r.innermost(); j++ {
 		for range r.state(j) {
@@ -914,14 +912,20 @@ func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instructio
 	var cells []int
 	cellSlots := map[int]*slot{}
 	for _, index := range bound(f) {
-		if b.locals[index].kind&(bytecode.KindCell|bytecode.KindFree) == 0 {
+		if inPlace(f, index) {
 			b.adopt(index)
+			if f.code.LocalsPlusKinds[index]&bytecode.KindCell != 0 {
+				cells = append(cells, index)
+				cellSlots[index] = b.locals[index]
+			}
 			continue
 		}
 		cells = append(cells, index)
 	}
 	for _, index := range cells {
-		cellSlots[index] = b.parameter(".v" + integerText(index))
+		if cellSlots[index] == nil {
+			cellSlots[index] = b.parameter(".v" + integerText(index))
+		}
 	}
 	held := []*slot{}
 	for _, value := range stack {
@@ -931,8 +935,10 @@ func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instructio
 	}
 	begin()
 	for _, index := range cells {
-		b.loadSlot(cellSlots[index])
-		b.storeSlot(b.locals[index])
+		b.restoreVariable(index, cellSlots[index])
+		if cellSlots[index] != b.locals[index] && readsAllVariables(f.code) {
+			b.deleteSlot(cellSlots[index])
+		}
 	}
 	r.restoreStack(b, stack, held)
 	for _, s := range held {
@@ -971,7 +977,7 @@ func (r *rewriter) mergedCode() (*bytecode.Code, error) {
 
 // resumeCallers takes the states of the frames apart and goes on in the outermost one.
 func (r *rewriter) resumeCallers(b *builder, first int, packed *slot) error {
-	arguments := r.stateSlots(b, first, true)
+	arguments := r.stateParameters(b, first)
 	b.emit(bytecode.Resume, 0)
 	for k := first + 1; k < r.innermost(); k++ {
 		variables := r.unpackState(b, k, packed)
@@ -1004,7 +1010,7 @@ func (r *rewriter) callerCode(k int) (*bytecode.Code, error) {
 	f := r.frames[k]
 	b := newBuilder(f.code, f.info)
 	b.position = f.current.Position
-	own := r.stateSlots(b, k, true)
+	own := r.stateParameters(b, k)
 	var deeper []*slot
 	for j := k + 1; j < r.innermost(); j++ {
 		for range r.state(j) {
@@ -1061,21 +1067,35 @@ func (r *rewriter) resumeBelow(b *builder, k int, own, deeper []*slot) {
 	applyAdapter(b, r.frames[k+1].adapter, own)
 }
 
-// stateSlots are variables for what frame k packs.
-func (r *rewriter) stateSlots(b *builder, k int, parameters bool) []*slot {
+// stateParameters are parameters for what frame k packs.
+func (r *rewriter) stateParameters(b *builder, k int) []*slot {
 	slots := make([]*slot, len(r.state(k)))
 	for i := range slots {
-		if parameters {
-			slots[i] = b.parameter(".o" + integerText(i))
+		if i == 0 && b.base != nil && firstInPlace(r.frames[k]) {
+			slots[i] = b.adopt(0)
 		} else {
-			slots[i] = b.temp()
+			slots[i] = b.parameter(".o" + integerText(i))
 		}
 	}
 	return slots
 }
 
+// inPlace tells variables that are parameters of the code that goes on in a frame: cells are none, but for the one that super() looks for.
+func inPlace(f *Frame, index int) bool {
+	return f.code.LocalsPlusKinds[index]&(bytecode.KindCell|bytecode.KindFree) == 0 || index == 0 && firstInPlace(f)
+}
+
+// firstInPlace tells frames whose first variable is handed over as the first parameter, where super() without arguments looks for it.
+func firstInPlace(f *Frame) bool {
+	first := bound(f)
+	return len(first) > 0 && first[0] == 0 && f.code.LocalsPlusKinds[0]&bytecode.KindFree == 0 && slices.Contains(f.code.Names, "super")
+}
+
 func (r *rewriter) unpackState(b *builder, k int, packed *slot) []*slot {
-	slots := append([]*slot{b.temp()}, r.stateSlots(b, k, false)...)
+	slots := []*slot{b.temp()}
+	for range r.state(k) {
+		slots = append(slots, b.temp())
+	}
 	unpack(b, packed, slots)
 	return slots
 }
@@ -1167,7 +1187,7 @@ func (r *rewriter) resumeOrder(f *Frame, arguments []*slot) []*slot {
 	var plain, cells []*slot
 	indexes := bound(f)
 	for i, index := range indexes {
-		if f.code.LocalsPlusKinds[index]&(bytecode.KindCell|bytecode.KindFree) == 0 {
+		if inPlace(f, index) {
 			plain = append(plain, arguments[i])
 		} else {
 			cells = append(cells, arguments[i])

@@ -1,0 +1,62 @@
+"""What a program can find out about its frames, variables and exceptions is the same behind a break."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import fusee
+
+
+class Base:
+    def go(self, n: int) -> tuple[str, int]:
+        return type(self).__name__, n
+
+
+class Direct(Base):
+    @fusee.compile
+    def go(self, n: int) -> Any:
+        os.getpid()
+        first = super().go(n)
+        os.getpid()
+        return first, super().go(n + 1)
+
+
+class Closed(Base):
+    def inner(self, n: int) -> Any:
+        keep = lambda: self  # noqa: E731  # so that self is a cell
+        os.getpid()
+        first = (os.getpid(), super().go(n))[1]
+        os.getpid()
+        names = {name: type(value).__name__ for name, value in locals().items()}
+        return first, super().go(n + 1), keep() is self, names
+
+    def outer(self, n: int) -> Any:
+        first = self.inner(n)
+        os.getpid()
+        return first, os.getpid() and self.inner(n)
+
+
+def test_super_without_arguments_behind_breaks() -> None:
+    """It looks for the first variable where Python put it, whatever else rewritten code is given."""
+    names = {"self": "Closed", "n": "int", "keep": "function", "first": "tuple", "__class__": "type"}
+    for n in range(2):
+        assert Direct().go(n) == (("Direct", n), ("Direct", n + 1))
+        expected = ("Closed", n), ("Closed", n + 1), True, names
+        assert fusee.compile(Closed.inner)(Closed(), n) == expected
+        assert fusee.compile(Closed.outer)(Closed(), n) == (expected, expected)
+
+
+def test_loops_with_breaks_that_evaluate_text_reach_the_same_code() -> None:
+    """What rewritten code holds for itself does not pile up in code that may look at its variables by name."""
+
+    def summed(n: int) -> int:
+        total = 0
+        for i in range(n):  # noqa: B007
+            os.getpid()
+            total += eval("i")
+        return total
+
+    fusee.reset()
+    assert fusee.compile(summed)(50) == sum(range(50))
+    assert fusee.stats()["breaks"] < 10
