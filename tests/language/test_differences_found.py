@@ -345,3 +345,42 @@ def test_hooks_registered_in_a_capture_have_handles_of_their_own() -> None:
     for _ in range(3):
         assert torch.equal(function(compiled, torch.ones(2)), registered(plain, torch.ones(2)))
     assert len(compiled._forward_pre_hooks) == 6
+
+
+class _Finished:
+    def __init__(self) -> None:
+        self.finished = True
+
+
+class _AskedInPlain(_Finished):
+    def __init__(self, x: torch.Tensor, names: dict[str, int]) -> None:
+        self.found: list[Any] = []
+        for name in names.items():
+            if _all_positive(x):
+                self.found.append(name)
+        super().__init__()
+
+
+class _AskedInClosure(_Finished):
+    def __init__(self, x: torch.Tensor, names: dict[str, int]) -> None:
+        self.found: list[Any] = []
+        self.kept = lambda: self.found
+        for name in names.items():
+            if _all_positive(x):
+                self.kept().append(name)
+        super().__init__()
+
+
+def _all_positive(x: torch.Tensor) -> bool:
+    return bool((x > 0).all())
+
+
+@pytest.mark.parametrize("kind", [_AskedInPlain, _AskedInClosure])
+def test_super_behind_breaks_of_deeper_frames(kind: Any) -> None:
+    """It looks for self in the first variable, which continuations have others ahead of; a closure may share self."""
+
+    def made(x: torch.Tensor) -> Any:
+        one = kind(x, {"a": 1, "b": 2})
+        return one.finished, one.found, (x + 1).tolist()
+
+    assert fusee.compile(made)(torch.ones(2)) == made(torch.ones(2))
