@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -193,6 +194,8 @@ func (in *Interpreter) fromOutput(output *graph.Output) (Value, error) {
 	in.produced(tensor)
 	return tensor, nil
 }
+
+func sameHint(one, other graph.Size) bool { return one.Hint == other.Hint }
 
 // adopt takes the metadata that an operation left a tensor with; its class stays.
 func (t *Tensor) adopt(meta graph.Meta) {
@@ -462,6 +465,9 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 		case "same":
 			if original := in.tensorOf(argument); original != nil {
 				if !original.wraps() {
+					if !slices.EqualFunc(original.meta.Sizes, meta.Sizes, sameHint) {
+						return nil, unsupported(reasonMutation, "%s, which changes the shape of a tensor", node.Target)
+					}
 					original.adopt(meta)
 				}
 				return original, nil

@@ -95,3 +95,18 @@ def test_the_larger_tensor_itself_is_reshaped() -> None:
 
     x = torch.arange(3.0)
     assert Describer()(fusee.compile(function)(x)) == Describer()(function(x))
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_result_resizes_the_tensor_it_is_written_to() -> None:
+    """The tensor given as out= takes the shape of the result, and more memory than it had."""
+
+    def function(x: Any, given: Any) -> Any:
+        made = torch.tensor(0.0)
+        torch.sigmoid(x, out=made)
+        torch.neg(x, out=given)
+        return made, made.numel(), given.shape, given + made
+
+    x, one, other = torch.arange(15.0).reshape(3, 5), torch.empty(0), torch.empty(0)
+    assert Describer()(fusee.compile(function)(x, one)) == Describer()(function(x, other))
+    assert torch.equal(one, other)
