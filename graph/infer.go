@@ -395,6 +395,9 @@ func (c *inference) checkMutation(v Value) error {
 			return ErrForbidden // fake tensors have no memory that could overlap
 		}
 	}
+	if c.op.Kind == KindIndex && c.readsMemoryOf(v) {
+		return ErrForbidden
+	}
 	if c.state.GradMode && c.graph.leafRoot(v) {
 		if m.Flags&FlagView != 0 {
 			return ErrForbidden // fake tensors know no base
@@ -405,6 +408,19 @@ func (c *inference) checkMutation(v Value) error {
 		return ErrForbidden
 	}
 	return nil
+}
+
+// readsMemoryOf says whether an argument beside v itself, of which there may be several, shares its memory.
+func (c *inference) readsMemoryOf(v Value) bool {
+	written := 0
+	for _, other := range c.tensors() {
+		if SameValue(other, v) {
+			written++
+		} else if SameValue(owner(other), owner(v)) {
+			return true
+		}
+	}
+	return written > 1
 }
 
 // isForeignView says whether v is a view that was made before the graph, by a function that may have returned several at once.

@@ -121,13 +121,27 @@ func (e *ShapeEnvironment) formatStrides(format MemoryFormat, sizes []Size) ([]S
 	next := Static(1)
 	for i := len(order) - 1; i >= 0; i-- {
 		strides[order[i]] = next
-		next = e.Multiply(next, e.atLeastOneDecided(sizes[order[i]]))
+		next = e.Multiply(next, e.atLeastOne(sizes[order[i]]))
 	}
 	return strides, true
 }
 
-func (e *ShapeEnvironment) atLeastOneDecided(s Size) Size {
-	if e.IsZero(s) {
+// contiguousStrides gives row-major strides; dimensions of size 0 count as 1, as in torch.
+func (e *ShapeEnvironment) contiguousStrides(sizes []Size) []Size {
+	strides := make([]Size, len(sizes))
+	next := Static(1)
+	for i := len(sizes) - 1; i >= 0; i-- {
+		strides[i] = next
+		if i > 0 {
+			next = e.Multiply(next, e.atLeastOne(sizes[i]))
+		}
+	}
+	return strides
+}
+
+// atLeastOne decides whether a size is 0, which counts as 1 in strides. Without an environment symbols are taken for other than 0.
+func (e *ShapeEnvironment) atLeastOne(s Size) Size {
+	if e == nil && s.Expr == nil && s.Hint < 1 || e != nil && e.IsZero(s) {
 		return Static(1)
 	}
 	return s
@@ -158,7 +172,7 @@ func (e *ShapeEnvironment) denseStrides(m *Meta) []Size {
 	next := Static(1)
 	for _, d := range order {
 		strides[d] = next
-		next = e.Multiply(next, e.atLeastOneDecided(m.Sizes[d]))
+		next = e.Multiply(next, e.atLeastOne(m.Sizes[d]))
 	}
 	return strides
 }

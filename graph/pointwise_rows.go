@@ -79,7 +79,7 @@ func binaryRows() []row {
 		pointwise("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "ihf", noInPlace, formula("mod(self, other)")),
 		pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", "ihfc", 0, formula("pow(self, exponent)")),
 		pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "", 0, chosen(powFormula)),
-		pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", "ihfc", noInPlace, formula("pow(self, exponent)")),
+		pointwise("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", "ihfc", noInPlace|contiguousOnly, formula("pow(self, exponent)")),
 		pointwise("atan2(Tensor self, Tensor other) -> Tensor", "bihf", intToFloat, formula("atan2(self, other)")),
 		pointwise("hypot(Tensor self, Tensor other) -> Tensor", "hf", 0, formula("hypot(self, other)")),
 		pointwise("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "bihf", intToFloat, formula("copysign(self, other)")),

@@ -101,26 +101,8 @@ func (m Meta) String() string {
 
 // plainlyContiguous compares strides with those of a fresh tensor without taking a decision on symbols.
 func plainlyContiguous(sizes, strides []Size) bool {
-	var shapes *ShapeEnvironment
-	return slices.EqualFunc(shapes.contiguousStrides(sizes), strides, func(a, b Size) bool { return a.String() == b.String() })
-}
-
-// contiguousStrides gives row-major strides; dimensions of size 0 count as 1, as in torch.
-func (e *ShapeEnvironment) contiguousStrides(sizes []Size) []Size {
-	strides := make([]Size, len(sizes))
-	next := Static(1)
-	for i := len(sizes) - 1; i >= 0; i-- {
-		strides[i] = next
-		next = e.Multiply(next, e.atLeastOne(sizes[i]))
-	}
-	return strides
-}
-
-func (e *ShapeEnvironment) atLeastOne(s Size) Size {
-	if s.Expr == nil && s.Hint < 1 {
-		return Static(1)
-	}
-	return s
+	var undecided *ShapeEnvironment
+	return slices.EqualFunc(undecided.contiguousStrides(sizes), strides, func(a, b Size) bool { return a.String() == b.String() })
 }
 
 // FormatValue prints an argument value as Python would write it, graph values by name.

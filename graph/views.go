@@ -104,7 +104,7 @@ func (e *ShapeEnvironment) emptyViewStrides(shape []Size) []Size {
 	next := Static(1)
 	for i := len(shape) - 1; i >= 0; i-- {
 		strides[i] = next
-		next = e.Multiply(next, e.atLeastOneDecided(shape[i]))
+		next = e.Multiply(next, e.atLeastOne(shape[i]))
 	}
 	return strides
 }

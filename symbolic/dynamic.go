@@ -261,7 +261,7 @@ func (in *Interpreter) guardShapes() {
 		left, right := in.guardExpression(guard.Left), in.guardExpression(guard.Right)
 		if left == nil || right == nil {
 			for _, name := range append(guard.Left.Symbols(), guard.Right.Symbols()...) {
-				in.specialise(in.symbols[name])
+				in.specialiseOrigins(in.symbols[name])
 			}
 			continue
 		}

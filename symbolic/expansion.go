@@ -50,6 +50,7 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 	node.Expansion, node.ExpansionResults = expansion, results
 	node.Mutates = nil
 	for _, inner := range expansion {
+		inner.MayRaise = true // as the call itself
 		node.Random = node.Random || inner.Random
 		for _, value := range inner.Mutates {
 			if outer := outermost(value, expansion); outer != nil && !containsValue(node.Mutates, outer) {

@@ -73,6 +73,13 @@ func (in *Interpreter) specialise(n *Number) *Constant {
 	if constant := in.constantOf(n); constant != nil {
 		return constant
 	}
+	in.specialiseOrigins(n)
+	n.pinned = &Constant{n.hint}
+	return n.pinned
+}
+
+// specialiseOrigins pins what a number is computed from. A decision may have made a constant of the number itself without that.
+func (in *Interpreter) specialiseOrigins(n *Number) {
 	for _, leaf := range n.origins() {
 		if leaf.isInt() {
 			in.shapes().Specialise(leaf.size)
@@ -81,8 +88,6 @@ func (in *Interpreter) specialise(n *Number) *Constant {
 		}
 		leaf.pinned = &Constant{leaf.hint}
 	}
-	n.pinned = &Constant{n.hint}
-	return n.pinned
 }
 
 // origins are the numbers read from outside that a number depends on.

@@ -107,6 +107,27 @@ def test_other_backends_get_numbers_and_sizes(backend: Any) -> None:
     assert follow(lambda: program, calls, backend=backend, dynamic=True) <= 1
 
 
+@pytest.mark.parametrize(
+    "computed", [lambda n: n | n, lambda n: n ^ 1, lambda n: n**2, lambda n: n >> 1, lambda n: n & 1]
+)
+def test_what_is_decided_by_a_number_that_python_computes_holds_for_its_value(computed: Callable[..., Any]) -> None:
+    def program(n: int) -> Any:
+        return "some" if computed(n) else "none", computed(n) == 4
+
+    follow(lambda: program, [(n,) for n in (2, 0, 1, 3, 2, 0, 4, 5, 1)])
+
+
+def laid_out(x: torch.Tensor) -> Any:
+    results = x.relu(), x + 1, x.sum(-1), x.new_zeros(x.size(0), x.size(1), 2), 2**x, 2 ** x.t(), x.t() * 2
+    return [(result.shape, result.stride()) for result in results]
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_dimensions_without_elements_count_as_one_in_strides(dynamic: bool | None) -> None:
+    sizes = [(4, 3), (0, 3), (3, 0), (2, 0), (2, 5), (0, 0), (1, 3)]
+    follow(lambda: laid_out, [(torch.ones(size),) for size in sizes], dynamic=dynamic)
+
+
 def branches(x: torch.Tensor, n: int) -> Any:
     if n > 5:
         return x + n

@@ -112,10 +112,14 @@ class Answers:
             from .arrays import ArrayCall
 
             return ArrayCall(self).answer(target, function, arguments, keywords)
-        known = SmallCall(self).outcome(target, function, arguments, keywords)
+        small = SmallCall(self)
+        known = small.outcome(target, function, arguments, keywords)
         if known is None and target == attention.TARGET:
             known = attention.AttentionCall(self).outcome(arguments, keywords)
-        return known if known is not None else TensorCall(self).run(function, arguments, keywords)
+        if known is not None:
+            return known
+        reply = TensorCall(self).run(function, arguments, keywords)
+        return small.corrected(reply, target, function, arguments, keywords)
 
     def hash_equal(self, left: Any, right: Any) -> Reply:
         """``a == b`` where no user code runs."""

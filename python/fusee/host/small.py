@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Elements of all arguments together: two of half this size still have a small outer product.
 _MOST_ELEMENTS = 1 << 13
 _VALUE = 1  # in the arguments: a valid index of most dimensions, and no division by zero
+_OTHER_VALUE = 0
 _ELSEWHERE = frozenset({"Tensor.cuda", "Tensor.xpu", "Tensor.pin_memory", "Tensor.share_memory_", "Tensor.numpy"})
 _READS_VALUES = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 
@@ -43,11 +44,13 @@ class _Recorder(fake.Recorder):  # type: ignore[no-untyped-call]
 
 
 class SmallCall(fake.TensorCall):
-    """One ``tensor_call`` on real tensors."""
+    """One ``tensor_call`` on real tensors full of one value."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Answers, value: int = _VALUE) -> None:
         super().__init__(answers)
+        self._value = value
         self._recorder = _Recorder(answers, [])
+        self._raised: Exception | None = None  # by the real operation
 
     def outcome(self, target: str, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply | None:
         """The outcome, or None where only fake tensors can tell it."""
@@ -61,8 +64,21 @@ class SmallCall(fake.TensorCall):
         except fake.Unfakeable as error:
             return fake.unsupported(error)
         except Exception as error:  # perhaps on account of the values; fake tensors have none
+            if not isinstance(error, NotSmall):
+                self._raised = error
             return fake.unsupported(error) if self._recorder.read_a_value else None
         return outcome, self._answers.table.describe(self._mentioned)
+
+    def corrected(self, reply: Reply, target: str, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
+        """What fake tensors told where the real operation raised: they refuse less than it, and in other words."""
+        error, kind = self._raised, reply[0][0]
+        if error is None or kind not in ("raise", "value"):
+            return reply
+        if kind == "raise":
+            return self._answers.raised(error)
+        other = SmallCall(self._answers, _OTHER_VALUE)
+        other.outcome(target, function, arguments, keywords)
+        return fake.unsupported(error) if _is_refusal(error, other._raised) else reply
 
     def _without_expansion(self, outcome: tuple[Any, ...]) -> tuple[Any, ...]:
         """Of calls that read a number from a tensor only those that write in place are known not to depend on it."""
@@ -84,8 +100,8 @@ class SmallCall(fake.TensorCall):
         return self._recorder
 
     def make_tensor(self, metadata: Metadata) -> torch.Tensor:
-        """An argument full of ones."""
-        return fake.make_tensor(metadata, _VALUE)
+        """An argument full of one value."""
+        return fake.make_tensor(metadata, self._value)
 
     def _build(self, argument: Any) -> Any:
         value = super()._build(argument)
@@ -97,6 +113,11 @@ class SmallCall(fake.TensorCall):
         if value is not None and not isinstance(value, type):
             raise NotSmall
         return super()._mention(value)
+
+
+def _is_refusal(error: Exception, other: Exception | None) -> bool:
+    """Whether an operation refuses its arguments whatever they hold, judged by what it raised for two values."""
+    return type(error) is type(other) and str(error) == str(other) and not isinstance(error, torch.linalg.LinAlgError)
 
 
 def _refuse_other_devices(name: str) -> None:

@@ -1,0 +1,99 @@
+"""Operations that eager refuses raise its exceptions, at their own line, also where fake tensors accept them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from outcome import run
+
+import fusee
+
+TRUTHS = torch.tensor([[True, False, True]])
+
+
+def outcome_of(function: Callable[[], Any], log: list[Any]) -> None:
+    try:
+        log.append(function())
+    except Exception as error:
+        log.extend((type(error), str(error)))
+
+
+def subtraction(x: torch.Tensor, truths: torch.Tensor, log: list[Any]) -> None:
+    outcome_of(lambda: x - truths, log)
+    outcome_of(lambda: x.sub_(truths), log)
+    outcome_of(lambda: 1 - truths, log)
+
+
+def a_dimension_that_is_not_there(x: torch.Tensor, log: list[Any]) -> None:
+    x.square().sort(7)
+    log.append("sorted")
+
+
+def of_truths(truths: torch.Tensor, log: list[Any]) -> None:
+    for function in (torch.argmax, torch.relu, torch.topk, torch.trace, torch.softmax, torch.floor, torch.mean):
+        outcome_of(lambda function=function: function(truths), log)
+    outcome_of(lambda: truths @ truths.t(), log)
+    outcome_of(lambda: torch.addcmul(truths, truths, truths), log)
+
+
+def behind_what_is_written(x: torch.Tensor, truths: torch.Tensor, log: list[Any]) -> torch.Tensor:
+    x += 1
+    y = truths.relu()
+    log.append("computed")
+    return y
+
+
+def within_its_own_memory(x: torch.Tensor, log: list[Any]) -> torch.Tensor:
+    y = x + 1
+    log.append(y)
+    x.index_add_(0, torch.tensor([0]), x[:1])
+    y = y * 2
+    return y
+
+
+def scattered_from_itself(x: torch.Tensor) -> torch.Tensor:
+    x.scatter_(0, torch.zeros(1, 3, dtype=torch.long), x[:1])
+    return x + 1
+
+
+def one_row_from_another(x: torch.Tensor) -> torch.Tensor:
+    x[0].add_(x[1])
+    return x
+
+
+CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
+    (subtraction, [(torch.ones(2, 3), TRUTHS, []), (torch.ones(()), TRUTHS, []), (TRUTHS, TRUTHS, [])]),
+    (a_dimension_that_is_not_there, [(torch.ones(3), []), (torch.tensor(1.0), [])]),
+    (of_truths, [(TRUTHS, []), (TRUTHS.float(), [])]),
+    (behind_what_is_written, [(torch.ones(3), TRUTHS, []), (torch.ones(3), TRUTHS.float(), [])]),
+    (within_its_own_memory, [(torch.ones(2, 3), [])]),
+    (scattered_from_itself, [(torch.ones(2, 3),)]),
+    (one_row_from_another, [(torch.ones(2, 3),)]),
+]
+
+
+@pytest.mark.filterwarnings("error::fusee.FuseeWarning")  # what runs as plain Python is the same anyway
+@pytest.mark.parametrize(("function", "calls"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
+def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for arguments in calls:
+        assert run(compiled, arguments, {}, __file__) == run(function, arguments, {}, __file__)
+
+
+def test_one_row_from_another_is_captured() -> None:
+    """Rows of one tensor share memory and do not overlap."""
+    assert torch.equal(
+        fusee.compile(one_row_from_another, fullgraph=True)(torch.ones(2, 3)),
+        torch.ones(2, 3) + torch.tensor([[1.0], [0.0]]),
+    )
+
+
+def test_singular_matrices_are_captured() -> None:
+    """They are refused for what they hold: the operation is tried out on matrices that are singular."""
+    matrix = torch.eye(3) * 2
+    assert torch.equal(fusee.compile(torch.linalg.inv, fullgraph=True)(matrix), torch.linalg.inv(matrix))
+    assert torch.equal(fusee.compile(torch.linalg.solve, fullgraph=True)(matrix, matrix), torch.eye(3))
