@@ -464,6 +464,9 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 		switch relation[0] {
 		case "same":
 			if original := in.tensorOf(argument); original != nil {
+				if writesOut(node) && !in.shapes().AllEqual(original.meta.Sizes, meta.Sizes) {
+					return nil, unsupported(reasonTensorCall, "%s resizes the tensor that it writes to", node.Target)
+				}
 				if !original.wraps() {
 					if !slices.EqualFunc(original.meta.Sizes, meta.Sizes, sameHint) {
 						return nil, unsupported(reasonMutation, "%s, which changes the shape of a tensor", node.Target)
@@ -486,6 +489,11 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 		err = in.readWrapper(tensor, fields)
 	}
 	return result, err
+}
+
+// writesOut tells calls with an argument out=.
+func writesOut(node *graph.Node) bool {
+	return slices.ContainsFunc(node.Keywords, func(keyword graph.Keyword) bool { return keyword.Name == "out" })
 }
 
 // wireGraphValue writes an argument for the host; tensors are numbered as inputs (even) and node outputs (odd).

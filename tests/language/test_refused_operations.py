@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,7 @@ def a_dimension_that_is_not_there(x: torch.Tensor, log: list[Any]) -> None:
 
 def of_truths(truths: torch.Tensor, log: list[Any]) -> None:
     for function in (torch.argmax, torch.relu, torch.topk, torch.trace, torch.softmax, torch.floor, torch.mean):
-        outcome_of(lambda function=function: function(truths), log)
+        outcome_of(functools.partial(function, truths), log)
     outcome_of(lambda: truths @ truths.t(), log)
     outcome_of(lambda: torch.addcmul(truths, truths, truths), log)
 
@@ -64,6 +65,11 @@ def one_row_from_another(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def resized_for_what_is_written(x: torch.Tensor) -> torch.Tensor:
+    torch.add(torch.ones(1), torch.ones(1, 3), out=x)
+    return x
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (subtraction, [(torch.ones(2, 3), TRUTHS, []), (torch.ones(()), TRUTHS, []), (TRUTHS, TRUTHS, [])]),
     (a_dimension_that_is_not_there, [(torch.ones(3), []), (torch.tensor(1.0), [])]),
@@ -71,6 +77,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (behind_what_is_written, [(torch.ones(3), TRUTHS, []), (torch.ones(3), TRUTHS.float(), [])]),
     (within_its_own_memory, [(torch.ones(2, 3), [])]),
     (scattered_from_itself, [(torch.ones(2, 3),)]),
+    (resized_for_what_is_written, [(torch.ones(3),), (torch.ones(1, 3),)]),
     (one_row_from_another, [(torch.ones(2, 3),)]),
 ]
 
