@@ -326,6 +326,8 @@ func (in *Interpreter) classOf(value Value) (*Class, error) {
 		return in.metaclassOf(v)
 	case *Opaque:
 		return in.classOfOpaque(v)
+	case *chosenNumber:
+		return nil, v.toldApart()
 	}
 	return in.builtinClass(value.typeName()), nil
 }

@@ -710,6 +710,9 @@ func (in *Interpreter) extremeCall(largest bool, arguments Arguments) (Value, bo
 		if value, err := in.tensorExtreme(largest, items); value != nil || err != nil {
 			return value, true, err
 		}
+		if value, err := in.mixedExtreme(largest, items); value != nil || err != nil {
+			return value, true, err
+		}
 	}
 	row := comparisons[0]
 	if largest {

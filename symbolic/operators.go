@@ -72,6 +72,9 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 	if value, handled, err := in.arrayOperator(row.function, row.inplace != nil, left, right); handled || err != nil {
 		return value, err
 	}
+	if value, handled, err := in.chosenBinary(row, left, right); handled || err != nil {
+		return value, err
+	}
 	if isTensor(left) || isTensor(right) {
 		return in.tensorBinary(row, left, right)
 	}
@@ -324,6 +327,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 		return nil, err
 	}
 	left, right = operands[0], operands[1]
+	if chosen := isChosenNumber(left, right); chosen != nil {
+		return nil, chosen.toldApart()
+	}
 	if value, handled, err := in.arrayOperator(row.function, false, left, right); handled || err != nil {
 		return value, err
 	}
@@ -495,7 +501,7 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 	if equal, done, err := in.equalBytes(left, right); done || err != nil {
 		return equal, err
 	}
-	if holdsArray(left) || holdsArray(right) {
+	if holdsArray(left) || holdsArray(right) || isChosenNumber(left, right) != nil {
 		return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
 	}
 	switch a := left.(type) {
@@ -791,7 +797,7 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 			return x.name == y.name, nil
 		}
 	}
-	if in.isChosen(left, right) {
+	if in.isChosen(left, right) || isChosenNumber(left, right) != nil {
 		return false, unsupported(reasonIdentity, "which of some tensors is the largest or least")
 	}
 	return false, in.guardDistinct(left, right)

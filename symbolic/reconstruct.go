@@ -431,6 +431,8 @@ func refused(value Value) error {
 		return &cannotRebuild{v.born, "a compiled function"}
 	case *storageValue:
 		return &cannotRebuild{v.born, "a storage"}
+	case *chosenNumber:
+		return &cannotRebuild{v.born, "an int or a tensor"}
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
 	}

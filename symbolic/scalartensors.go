@@ -88,19 +88,13 @@ func (in *Interpreter) tensorExtreme(largest bool, items []Value) (Value, error)
 	if len(tensors) < 2 {
 		return nil, nil
 	}
-	row := comparisons[0]
-	if largest {
-		row = comparisons[4]
+	operands := make([]Value, len(tensors))
+	for i, tensor := range tensors {
+		operands[i] = tensor
 	}
-	best := Value(tensors[0])
-	for _, tensor := range tensors[1:] {
-		better, err := in.compare(row, tensor, best)
-		if err != nil {
-			return nil, err
-		}
-		if best, err = in.torchCall("torch.where", Arguments{Positional: []Value{better, tensor, best}}); err != nil {
-			return nil, err
-		}
+	best, err := in.chooseExtreme(largest, operands)
+	if err != nil {
+		return nil, err
 	}
 	result, ok := best.(*Tensor)
 	if !ok {
