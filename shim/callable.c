@@ -157,14 +157,19 @@ static PyObject *make_function(const CompiledFunction *compiled, const Entry *en
     return function;
 }
 
+static void drop_function(EntryFunction dropped) {
+    ((Entry *)dropped.entry)->functions--;
+    Py_DECREF(dropped.function);
+    Py_DECREF(dropped.entry);
+}
+
 static void drop_functions(CompiledFunction *compiled) {
     EntryFunction *functions = compiled->functions;
     Py_ssize_t count = compiled->function_count;
     compiled->functions = NULL;
     compiled->function_count = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        Py_DECREF(functions[i].entry);
-        Py_DECREF(functions[i].function);
+        drop_function(functions[i]);
     }
     PyMem_Free(functions);
 }
@@ -190,10 +195,8 @@ static void prune_functions(CompiledFunction *compiled) {
             dropped[dropped_count++] = functions[i];
     }
     compiled->function_count = dropped ? kept : count;
-    for (Py_ssize_t i = 0; i < dropped_count; i++) {
-        Py_DECREF(dropped[i].entry);
-        Py_DECREF(dropped[i].function);
-    }
+    for (Py_ssize_t i = 0; i < dropped_count; i++)
+        drop_function(dropped[i]);
     PyMem_Free(dropped);
 }
 
@@ -210,6 +213,7 @@ static PyObject *remember_function(CompiledFunction *compiled, Entry *entry) {
         return PyErr_NoMemory();
     }
     larger[count] = (EntryFunction){Py_NewRef(entry), function};
+    entry->functions++;
     compiled->functions = larger;
     compiled->function_count = count + 1;
     return function;
@@ -590,7 +594,8 @@ static int compiled_traverse(PyObject *self, visitproc visit, void *arg) {
         Py_VISIT(compiled->functions[i].entry);
         Py_VISIT(compiled->functions[i].function);
     }
-    return 0;
+    bool alone = compiled->continues && Py_REFCNT(compiled->function) == 1 && Py_REFCNT(compiled->code) == 2;
+    return alone ? visit_constants(compiled->code, visit, arg) : 0; /* a continuation's, which holds live objects */
 }
 
 static int compiled_clear(PyObject *self) {

@@ -24,12 +24,34 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     return (PyObject *)entry;
 }
 
+/* The code that an object is or, being a function, runs, where nothing else holds either; NULL otherwise. */
+static PyObject *code_within(PyObject *object) {
+    if (Py_REFCNT(object) != 1)
+        return NULL;
+    PyObject *code = PyFunction_Check(object) ? PyFunction_GET_CODE(object) : object;
+    return PyCode_Check(code) && Py_REFCNT(code) == 1 ? code : NULL;
+}
+
+int visit_constants(PyObject *code, visitproc visit, void *arg) {
+    PyObject *constants = ((PyCodeObject *)code)->co_consts;
+    Py_VISIT(constants);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        PyObject *nested = code_within(PyTuple_GET_ITEM(constants, i));
+        int stop = nested ? visit_constants(nested, visit, arg) : 0;
+        if (stop)
+            return stop;
+    }
+    return 0;
+}
+
+/* Rewritten code holds objects of the program and its own continuations, which lead back to the entry. */
 static int entry_traverse(PyObject *self, visitproc visit, void *arg) {
     Entry *entry = (Entry *)self;
     Py_VISIT(entry->guards);
     Py_VISIT(entry->code);
     Py_VISIT(entry->report);
-    return 0;
+    bool alone = Py_REFCNT(entry->code) == 1 + entry->functions; /* no call runs it, for one */
+    return alone ? visit_constants((PyObject *)entry->code, visit, arg) : 0;
 }
 
 /* What a call relies on goes only with the entry itself; the guards break cycles through what they hold. */
@@ -112,6 +134,8 @@ static int record_clear(PyObject *self) {
 
 static void record_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
+    if (((CodeRecord *)self)->weak_references)
+        PyObject_ClearWeakRefs(self);
     Py_CLEAR(((CodeRecord *)self)->entries);
     Py_CLEAR(((CodeRecord *)self)->data);
     Py_TYPE(self)->tp_free(self);
@@ -247,4 +271,5 @@ PyTypeObject CodeRecordType = {
     .tp_members = record_members,
     .tp_getset = record_getset,
     .tp_methods = record_methods,
+    .tp_weaklistoffset = offsetof(CodeRecord, weak_references),
 };

@@ -240,6 +240,7 @@ typedef struct Entry {
     GlobalState state;
     bool has_state;   /* set when the entry joins a record */
     bool under_modes; /* made while there were dispatch modes: what those are like is asked at each call */
+    Py_ssize_t functions; /* made of the code, each held by a compiled function that holds the entry too */
     unsigned long long hits;
 } Entry;
 
@@ -250,6 +251,7 @@ typedef struct CodeRecord {
     PyObject_HEAD
     PyObject *entries; /* tuple, most recently hit first */
     PyObject *data; /* belongs to the host */
+    PyObject *weak_references;
     RecordState state;
     Py_ssize_t most_captures;
     unsigned long long hits, misses, rejected;
@@ -258,6 +260,8 @@ typedef struct CodeRecord {
 extern PyTypeObject EntryType;
 extern PyTypeObject CodeRecordType;
 
+/* Visits the constants of code of which the caller holds the only references; the collector does not look into code. */
+int visit_constants(PyObject *code, visitproc visit, void *arg);
 int record_add(CodeRecord *record, Entry *entry);
 int record_move_to_front(CodeRecord *record, PyObject *entries, Py_ssize_t index);
 

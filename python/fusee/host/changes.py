@@ -39,6 +39,7 @@ class Changes:
 
     def compare(self, function: Any, bound: Bound) -> None:
         """Look at what a call that fits no entry finds in the places that earlier captures read."""
+        self._forget_gone()
         for path, old in self._numbers.items():
             new = self._found(path, function, bound)
             if type(new) is type(old) and new != old:
@@ -47,6 +48,17 @@ class Changes:
             new = self._found(path, function, bound)
             if slots.is_a(new, _tensor_class()):
                 self._compare_shape(path, shape, new)
+
+    def _forget_gone(self) -> None:
+        """Drop the paths that start at objects that are no more."""
+        gone = {number for number, live in self._objects.items() if live() is None}
+        for number in gone:
+            del self._objects[number]
+        tables: tuple[dict[Path, Any], ...]
+        tables = (self._numbers, self._shapes, self._changed_numbers, self._changed_shapes) if gone else ()
+        for table in tables:
+            for path in [path for path in table if any(step[0] == "object" and step[1] in gone for step in path)]:
+                del table[path]
 
     def _compare_shape(self, path: Path, shape: tuple[Any, Any], tensor: Any) -> None:
         from .tensors import metadata

@@ -231,9 +231,11 @@ def _globals_read(writing: _Writing, function: types.FunctionType) -> tuple[dict
     return found, from_builtins
 
 
-@functools.lru_cache(maxsize=4096)
 def _code_names(code: types.CodeType) -> tuple[str, ...]:
-    """``co_names`` of a code object and of the code nested in it, in order of first mention."""
+    """``co_names`` of a code object and of the code nested in it, in order of first mention.
+
+    Nothing is remembered: a cache would keep the code of functions that are gone.
+    """
     ordered = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if type(constant) is types.CodeType:

@@ -112,11 +112,13 @@ class Installer:
         code = self._code(piece["code"])
         namespace = self._namespace(piece)
         key = (kind, *_fingerprint(code), id(namespace))
-        if key not in self._family.functions:
-            function = _shim.make_step(code, namespace)
-            function.__name__ = piece["name"]
-            self._family.functions[key] = make(function)
-        return self._family.functions[key]
+        known = self._family.functions.get(key)
+        if known is not None:
+            return known
+        function = _shim.make_step(code, namespace)
+        function.__name__ = piece["name"]
+        made = self._family.functions[key] = make(function)
+        return made
 
     def _namespace(self, piece: dict[str, Any]) -> dict[str, Any]:
         if not piece.get("globals"):

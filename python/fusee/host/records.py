@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .. import _shim
 from ..options import Options
+from . import slots
 from .changes import Changes
 
 
 class Family:
-    """What a compiled function shares with its continuations: one callable for each distinct piece of code."""
+    """What a compiled function shares with its continuations: one callable for each distinct piece of code in use."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.functions: dict[Any, Any] = {}
+        self.functions: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
 class Target:
@@ -26,7 +29,6 @@ class Target:
         self.family = family
         self.name = code.co_qualname
         self.place = f"{code.co_filename}:{code.co_firstlineno}"
-        self.reports: list[dict[str, Any]] = []
         self.recompile: dict[str, Any] | None = None
         self.last_missed = ""
         self.failures = 0
@@ -39,29 +41,57 @@ class Target:
         return self.family.options
 
 
+class _Kept:
+    """A record in the registry: kept as long as its function's code and the module whose namespace that runs in.
+
+    Elsewhere, such as in a namespace made for ``exec``, only its compiled functions keep it, since it leads to the
+    namespace, and through that to the code.
+    """
+
+    def __init__(self, record: Any, function: types.FunctionType, forget: Callable[[Any], None]) -> None:
+        module = _module_of(function.__globals__)
+        self._record = weakref.ref(record, forget)
+        self._code = weakref.ref(function.__code__, forget)
+        kept = [record] if module is not None else []
+        self._module = weakref.ref(module, lambda _: kept.clear()) if module is not None else None
+
+    @property
+    def record(self) -> Any:
+        """The record, None once it is gone."""
+        return self._record()
+
+
+def _module_of(namespace: dict[str, Any]) -> types.ModuleType | None:
+    """The imported module whose namespace a dict is."""
+    name = namespace.get("__name__")
+    module = sys.modules.get(name) if type(name) is str else None
+    return module if type(module) is types.ModuleType and slots.instance_dict(module) is namespace else None
+
+
 class Records:
     """Code records by code object, globals and options. All functions made from one code object share entries."""
 
     def __init__(self) -> None:
-        self._records: dict[Any, tuple[Any, Any]] = {}
+        self._records: dict[Any, _Kept] = {}
 
     def of(self, function: types.FunctionType, options: Options) -> Any:
         """The record of a function's code, new or known."""
         key = (id(function.__code__), id(function.__globals__), *options.key())
         found = self._records.get(key)
-        if found is None:
+        record = found.record if found is not None else None
+        if record is None:
             record = new_record(Family(options), function.__code__)
-            alive = weakref.ref(function.__code__, lambda _: self._records.pop(key, None))
-            found = self._records[key] = (record, alive)
-        return found[0]
+            self._records[key] = _Kept(record, function, lambda _: self._records.pop(key, None))
+        return record
 
     def reset(self) -> None:
         """Drop all entries; compiled functions start anew."""
-        for record, _ in list(self._records.values()):
+        for record in [kept.record for kept in self._records.values()]:
+            if record is None:
+                continue
             record.clear()
             record.state = "active"
             record.data.family.functions.clear()
-            record.data.reports.clear()
             record.data.failures = 0
             record.data.changes.clear()
 

@@ -113,7 +113,6 @@ def finish(target: Target, result: dict[str, Any], started: float) -> None:
     COUNTS["graphs"] += len(result.get("graphs") or ())
     COUNTS["breaks"] += len(report.get("breaks") or ())
     COUNTS["recompiles"] += target.recompile is not None
-    target.reports.append(report)
     if target.options.listener is not None:
         target.options.listener.append(report)
     _log(report, result, target.options.changed)
