@@ -1,6 +1,10 @@
 package symbolic
 
-import "fusee/graph"
+import (
+	"strings"
+
+	"fusee/graph"
+)
 
 // arrayScalar is a scalar of NumPy that a program reads from an array: to the graph it is a tensor of no dimension with memory of its own.
 // Tensors can be made of it; all else is left to Python.
@@ -35,8 +39,13 @@ func (v *arrayScalar) truth(*Interpreter) (bool, error) {
 
 // holdsArray tells arrays and scalars of NumPy, whose comparison with == depends on what they hold.
 func holdsArray(value Value) bool {
-	_, scalar := value.(*arrayScalar)
-	return scalar || isArrayValue(value)
+	switch v := value.(type) {
+	case *arrayScalar, *arrayNumber:
+		return true
+	case *Opaque:
+		return strings.HasPrefix(v.kind, "numpy.") && !strings.HasPrefix(v.kind, "numpy.dtype")
+	}
+	return isArrayValue(value)
 }
 
 // legacyTensor is torch.LongTensor and the like of scalars of NumPy of just its dtype, as in torch.LongTensor([a[0], a[1]]).

@@ -328,6 +328,8 @@ func (in *Interpreter) classOf(value Value) (*Class, error) {
 		return in.classOfOpaque(v)
 	case *chosenNumber:
 		return nil, v.toldApart()
+	case *arrayNumber, *arrayScalar:
+		return in.resolveClass(value.typeName())
 	}
 	return in.builtinClass(value.typeName()), nil
 }

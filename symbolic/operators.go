@@ -75,6 +75,9 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 	if value, handled, err := in.chosenBinary(row, left, right); handled || err != nil {
 		return value, err
 	}
+	if value, handled, err := in.scalarBinary(row, left, right); handled || err != nil {
+		return value, err
+	}
 	if isTensor(left) || isTensor(right) {
 		return in.tensorBinary(row, left, right)
 	}
@@ -335,6 +338,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 	}
 	if equal, done, err := in.equalIdentities(left, right); done && (row.function == "eq" || row.function == "ne") || err != nil {
 		return boolean(equal == (row.function == "eq")), err
+	}
+	if holdsArray(left) || holdsArray(right) {
+		return nil, unsupported(reasonComparison, "%s %s %s", left.typeName(), row.function, right.typeName())
 	}
 	if left, right, err = in.numbersOfIdentities(left, right); err != nil {
 		return nil, err

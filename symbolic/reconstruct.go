@@ -409,6 +409,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.buildGetter(v)
 	case *vectorised:
 		return cg.construct("torch.vmap", v.function, v.inDims, v.outDims)
+	case *arrayNumber:
+		return cg.construct(longScalar, v.number)
 	case *identityNumber:
 		return cg.construct("builtins.id", v.of)
 	case *mappingProxy:

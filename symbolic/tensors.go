@@ -92,6 +92,14 @@ func (in *Interpreter) graphValue(value Value) (graph.Value, error) {
 		if v.base != nil {
 			return in.graphValue(v.base)
 		}
+	case *arrayNumber, *Opaque:
+		number, err := in.integerScalar(v)
+		if err != nil {
+			return nil, err
+		}
+		if number != nil {
+			return in.graphValue(number)
+		}
 	}
 	return nil, unsupported(reasonTensorCall, "an argument of type %s", value.typeName())
 }

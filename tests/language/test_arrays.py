@@ -186,3 +186,45 @@ def test_backends_see_arrays_being_taken() -> None:
 
     assert graphs_of(lambda x: x.numpy().size, (torch.ones(3),), fullgraph=True) == [1]
     assert graphs_of(broken, (torch.ones(1, 3), torch.zeros(1, 3)), fullgraph=False) == [2, 2]
+
+
+def test_ints_of_numpy() -> None:
+    """Scalars of 64 bits are ints to the graph; Python is given NumPy's own, also of what is computed with them."""
+
+    def computed(x: Any, a: int, b: Any) -> Any:
+        return (
+            x + a % b,
+            (b * 2 - a) * x,
+            b,
+            a // b,
+            b + 1,
+            torch.full((2,), b),
+            x[: b - 6],
+            isinstance(b + a, np.integer),
+        )
+
+    compiled = fusee.compile(computed, fullgraph=True, dynamic=True)
+    for a, b in ((4096, np.int64(8)), (4097, np.int64(8)), (7, np.int64(-3))):
+        assert described(compiled(torch.ones(3), a, b)) == described(computed(torch.ones(3), a, b))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda b, x: (b == 8, b < 9, b in (7, 8), x + 1 if b > 3 else x),
+        lambda b, x: ({8: "found"}[b], len({b, 8}), [*range(9)][b], hash(b)),
+        lambda b, x: (f"{b}", repr(b), str(b)),
+        lambda b, x: (b / 3, b**2, -b, abs(b), b & 3, b + 0.5, b + True, x / b, x**b),
+        lambda b, x: (b // (b - b), b % -1),
+        lambda b, x: (b + 2**62 + 2**62, b * 2**62),
+        lambda b, x: (int(b), float(b), bool(b), b.dtype, b.item(), isinstance(b, int)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_else_is_done_with_ints_of_numpy(use: Callable[[Any, Any], Any]) -> None:
+    def program(b: Any, x: Any) -> Any:
+        return use(b + 1, x)
+
+    assert described(fusee.compile(program)(np.int64(7), torch.ones(3))) == described(
+        program(np.int64(7), torch.ones(3))
+    )
