@@ -395,7 +395,7 @@ func (c *inference) checkMutation(v Value) error {
 			return ErrForbidden // fake tensors have no memory that could overlap
 		}
 	}
-	if c.op.Kind == KindIndex && c.readsMemoryOf(v) {
+	if c.op.Kind == KindIndex && c.readsMemoryOf(v) || c.op.Kind == KindPointwise && c.readsPartOf(v) {
 		return ErrForbidden
 	}
 	if c.state.GradMode && c.graph.leafRoot(v) {
@@ -421,6 +421,41 @@ func (c *inference) readsMemoryOf(v Value) bool {
 		}
 	}
 	return written > 1
+}
+
+// readsPartOf says whether an argument of known layout shares part of the memory of v, or all of it in another order
+// (at::get_overlap_status).
+func (c *inference) readsPartOf(v Value) bool {
+	written := meta(v)
+	begin, end, known := c.shapes.memory(written)
+	return known && slices.ContainsFunc(c.tensors(), func(other Value) bool {
+		if SameValue(other, v) || !SameValue(owner(other), owner(v)) {
+			return false
+		}
+		read := meta(other)
+		first, last, known := c.shapes.memory(read)
+		if !known || last <= begin || end <= first {
+			return false
+		}
+		return first != begin || last != end || !slices.EqualFunc(read.Strides, written.Strides, sameStatic)
+	})
+}
+
+func sameStatic(a, b Size) bool { return a.Hint == b.Hint }
+
+// memory is the range of elements that a dense tensor of static layout takes; known is false for others and those without elements.
+func (e *ShapeEnvironment) memory(m *Meta) (begin, end int64, known bool) {
+	count := int64(1)
+	for d, size := range m.Sizes {
+		if !size.IsStatic() || !m.Strides[d].IsStatic() {
+			return 0, 0, false
+		}
+		count *= size.Hint
+	}
+	if !m.Offset.IsStatic() || count == 0 || !e.isDense(m) {
+		return 0, 0, false
+	}
+	return m.Offset.Hint, m.Offset.Hint + count, true
 }
 
 // isForeignView says whether v is a view that was made before the graph, by a function that may have returned several at once.

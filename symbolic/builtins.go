@@ -55,6 +55,9 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 	if err != nil {
 		return nil, err
 	}
+	if class, ok := self.(*Class); ok && b.name == "type.__call__" {
+		return in.construct(class, arguments) // as a metaclass's own __call__ goes on through super()
+	}
 	if strings.HasPrefix(self.typeName(), "pybind11_builtins.") && pureFunction(b.name) {
 		return in.evaluateCall(&Builtin{name: b.name}, arguments) // it is bound to pybind11's record of it, which it does not take
 	}

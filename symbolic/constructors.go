@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -625,16 +626,31 @@ func (in *Interpreter) implicitSuper() (Value, bool, error) {
 	return value, true, err
 }
 
+// makeSuper is CPython's supercheck: self must be the class, one that derives from it, or an instance of one.
 func (in *Interpreter) makeSuper(start *Class, self Value) (Value, error) {
 	if class, ok := self.(*Class); ok {
-		return &superValue{start: start, class: class, bound: class}, nil
+		if derives, err := in.derives(class, start); derives || err != nil {
+			return &superValue{start: start, class: class, bound: class}, err
+		}
 	}
 	class, err := in.classOf(self)
 	if err != nil {
 		return nil, err
 	}
+	if derives, err := in.derives(class, start); !derives || err != nil {
+		if err == nil {
+			err = in.raise("TypeError", "super(type, obj): obj must be an instance or subtype of type")
+		}
+		return nil, err
+	}
 	instance, _ := self.(*Instance)
 	return &superValue{start: start, self: instance, class: class, bound: self}, nil
+}
+
+// derives tells whether a class is another one or derives from it.
+func (in *Interpreter) derives(class, from *Class) (bool, error) {
+	order, err := in.mroOf(class)
+	return slices.ContainsFunc(order, func(base *Class) bool { return sameClass(base, from) }), err
 }
 
 func (v *superValue) getAttribute(in *Interpreter, name string) (Value, error) {
@@ -655,8 +671,8 @@ func (v *superValue) getAttribute(in *Interpreter, name string) (Value, error) {
 		if found == nil {
 			continue
 		}
-		if _, isClass := v.bound.(*Class); isClass {
-			return in.bindToClass(found, v.bound.(*Class))
+		if class, isClass := v.bound.(*Class); isClass && class == v.class {
+			return in.bindToClass(found, class)
 		}
 		return in.bindDescriptor(found, v.bound, v.class)
 	}
@@ -679,7 +695,7 @@ func (in *Interpreter) bindToClass(found Value, class *Class) (Value, error) {
 		}
 	case *Builtin:
 		if v.flavor == "classmethod" {
-			return &Builtin{name: v.name, self: class, descriptor: v.object}, nil
+			return &Builtin{name: v.name, self: class, descriptor: v.object, toClass: true}, nil
 		}
 		if shortName(v.name) == "__new__" {
 			return &newMethod{v}, nil

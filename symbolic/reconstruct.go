@@ -584,14 +584,15 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 		cg.placeholder("name", v.name)
 		return nil
 	}
-	if class, ok := v.self.(*Class); ok && v.descriptor != nil {
+	if v.toClass && v.descriptor != nil {
 		// The class itself may define what super() found behind it.
 		cg.emit(bytecode.PushNull, 0)
 		cg.placeholder("object", int64(v.descriptor.id))
 		cg.emitName(bytecode.LoadAttr, "__get__")
-		return cg.passArguments([]Value{none(), class})
+		return cg.passArguments([]Value{none(), v.self})
 	}
-	if hasMethods(v.self) || hidesMethods(v.self) {
+	_, ofMetaclass := v.self.(*Class)
+	if ofMetaclass && v.descriptor != nil || hasMethods(v.self) || hidesMethods(v.self) {
 		// The instance's class may override the method, as where it was reached through super().
 		cg.emit(bytecode.PushNull, 0)
 		if v.descriptor != nil {

@@ -200,6 +200,7 @@ type Builtin struct {
 	flavor     string // as in the description of descriptors, "" for functions
 	object     *existing
 	descriptor *existing // that was bound
+	toClass    bool      // bound to a class as a class method is, not to an instance of a metaclass
 }
 
 // Class is a type object.

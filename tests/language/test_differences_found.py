@@ -216,6 +216,42 @@ def leaf() -> torch.Tensor:
     return torch.ones(2, 3).requires_grad_()
 
 
+class Parent:
+    def name(self) -> tuple[str, ...]:
+        return ("parent",)
+
+
+class Child(Parent):
+    def name(self) -> tuple[str, ...]:
+        return "child", *super().name()
+
+
+def a_method_of_an_object_that_is_no_instance(value: Any) -> Any:
+    return Child.name(value)
+
+
+def super_of_an_object_that_is_no_instance(value: Any) -> Any:
+    return super(Child, value).name()
+
+
+class Counted(type):
+    made = 0
+
+    def __call__(cls, *arguments: Any) -> Any:
+        Counted.made += 1
+        return super().__call__(*arguments), Counted.made
+
+
+class Item(metaclass=Counted):
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+def instances_that_a_metaclass_makes(n: int) -> Any:
+    (first, _), (second, _) = Item(n), Item(n + 1)
+    return first.n, second.n, type(second) is Item
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (a_key_that_is_there, [(0, {}), (0, {0: 1}), (0, {}), (1, {0: 1}), (1, {1: 1})]),
     (a_subclass_gets_an_attribute_of_its_own, [()]),
@@ -239,6 +275,9 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (on_elements_that_overlap, [(torch.ones(1, 3).expand(2, 3), [])]),
     (in_place_on_views_made_elsewhere, [(leaf(), []), (torch.ones(2, 3), [])]),
     (a_product_of_types_that_do_not_fit, [(torch.ones(3, dtype=torch.int64), [])]),
+    (a_method_of_an_object_that_is_no_instance, [(1,), (Child(),), (Parent(),)]),
+    (super_of_an_object_that_is_no_instance, [(1,), (Child(),), (Parent(),)]),
+    (instances_that_a_metaclass_makes, [(1,), (2,)]),
     (less_a_large_int, [(1.5,), (2.5,), (2.0**62,), (3,)]),
 ]
 

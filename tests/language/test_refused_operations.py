@@ -60,6 +60,21 @@ def scattered_from_itself(x: torch.Tensor) -> torch.Tensor:
     return x + 1
 
 
+def rows_that_overlap(x: torch.Tensor, log: list[Any]) -> torch.Tensor:
+    x += 1
+    try:
+        raise ValueError(len(log))
+    except ValueError as error:
+        log.append(error)
+        x[1:].add_(x[:-1])
+    return x
+
+
+def the_same_elements_in_another_shape(x: torch.Tensor) -> torch.Tensor:
+    x += x.reshape(-1).add_(1)
+    return x
+
+
 def one_row_from_another(x: torch.Tensor) -> torch.Tensor:
     x[0].add_(x[1])
     return x
@@ -77,6 +92,8 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (behind_what_is_written, [(torch.ones(3), TRUTHS, []), (torch.ones(3), TRUTHS.float(), [])]),
     (within_its_own_memory, [(torch.ones(2, 3), [])]),
     (scattered_from_itself, [(torch.ones(2, 3),)]),
+    (rows_that_overlap, [(torch.ones(3, 2), [])]),
+    (the_same_elements_in_another_shape, [(torch.ones(1, 3),), (torch.ones(3),)]),
     (resized_for_what_is_written, [(torch.ones(3),), (torch.ones(1, 3),)]),
     (one_row_from_another, [(torch.ones(2, 3),)]),
 ]
