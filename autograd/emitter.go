@@ -1,6 +1,7 @@
 package autograd
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -39,6 +40,11 @@ func (e *emitter) callWith(name string, args []graph.Value, keywords []graph.Key
 	if err != nil {
 		return e.fail(refuse("%s: %v", name, err))
 	}
+	return e.noted(node)
+}
+
+// noted shows a node that was appended, and gives its result.
+func (e *emitter) noted(node *graph.Node) graph.Value {
 	if e.appended != nil {
 		if err := e.appended(node); err != nil {
 			return e.fail(err)
@@ -226,14 +232,30 @@ func (e *emitter) constant(operator string, a, b graph.Value) graph.Value {
 	return result
 }
 
-// inverse gives what lies behind a view, one that only moves elements, when it holds the value.
-func (e *emitter) inverse(view *graph.Node, derivative *graph.Derivative, value, base graph.Value) (graph.Value, error) {
-	names, err := parameters(view, func(v graph.Value) graph.Value { return base })
-	if err != nil || len(derivative.Gradients) != 1 {
-		return nil, refuse("a write through the view %s", view.Target)
+// inverse gives what lies behind a view when that holds the value. The gradient of a view of all elements, which only moves them, is its inverse.
+func (e *emitter) inverse(view *graph.Output, derivative *graph.Derivative, value, base graph.Value, all bool) (graph.Value, error) {
+	names, err := parameters(view.Node, func(v graph.Value) graph.Value { return base })
+	formula := derivative.Written
+	if formula == "" && all && len(view.Node.Outputs) == 1 && len(derivative.Gradients) == 1 {
+		formula = derivative.Gradients[0].Formula
 	}
-	names["grad"] = value
-	return e.evaluate(derivative.Gradients[0].Formula, names)
+	if err != nil || formula == "" {
+		return nil, refuse("a write through the view %s", view.Node.Target)
+	}
+	names["grad"], names["value"], names["piece"], names["pieces"] = value, value, int64(view.Index), pieceLengths(view, names["dim"])
+	return e.evaluate(formula, names)
+}
+
+// pieceLengths are the sizes, along a dimension, of the views that one operator gave.
+func pieceLengths(view *graph.Output, dim graph.Value) graph.Value {
+	lengths := graph.List{}
+	for k := range view.Node.Outputs {
+		m := view.Node.Outputs[k].Meta
+		if d, ok := dim.(int64); ok && m.Dim() > 0 {
+			lengths.Items = append(lengths.Items, sizeValue(m.Sizes[(d+int64(m.Dim()))%int64(m.Dim())]))
+		}
+	}
+	return lengths
 }
 
 // parameters binds the arguments of a node to the names of its operator's parameters.
@@ -253,27 +275,68 @@ func parameters(n *graph.Node, replace func(graph.Value) graph.Value) (scope, er
 	return names, nil
 }
 
-// stored gives a value, a number or a tensor, as a tensor of the type, sizes and strides of another one.
-func (e *emitter) stored(value, target graph.Value) (graph.Value, error) {
-	wanted, shapes := metaOf(target), e.graph.Shapes
+// fitted gives a value, a number or a tensor, in the type and sizes of another tensor.
+func (e *emitter) fitted(value, target graph.Value) (graph.Value, error) {
+	wanted := metaOf(target)
 	m, isTensor := graph.MetaOf(value)
 	if !isTensor {
-		value = e.call("full_like", target, value)
-	} else {
-		if m.DType != wanted.DType {
-			value = e.cast(value, wanted.DType)
-		}
-		if !shapes.AllEqual(metaOf(value).Sizes, wanted.Sizes) {
-			value = e.call("expand", value, sizesOf(wanted))
-		}
-		if !shapes.AllEqual(metaOf(value).Strides, wanted.Strides) || isTensor && rootOf(value) != value {
-			value = e.callWith("clone", []graph.Value{value}, []graph.Keyword{{Name: "memory_format", Value: graph.ContiguousFormat}})
-		}
+		return e.call("full_like", target, value), e.err
 	}
-	if e.err == nil && (!shapes.AllEqual(metaOf(value).Strides, wanted.Strides) || !shapes.AllEqual(metaOf(value).Sizes, wanted.Sizes)) {
-		return nil, refuse("an in-place operation on an intermediate whose memory is not laid out row by row")
+	if m.DType != wanted.DType {
+		value = e.cast(value, wanted.DType)
+	}
+	if e.err == nil && !e.graph.Shapes.AllEqual(metaOf(value).Sizes, wanted.Sizes) {
+		value = e.call("expand", value, sizesOf(wanted))
 	}
 	return value, e.err
+}
+
+// owned gives a value in memory of its own that is laid out like that of another tensor.
+func (e *emitter) owned(value, target graph.Value) (graph.Value, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	strides := metaOf(target).Strides
+	if e.graph.Shapes.AllEqual(metaOf(value).Strides, strides) && relationOf(value).Kind == graph.RelationNew {
+		if _, isInput := value.(*graph.Input); !isInput {
+			return value, nil
+		}
+	}
+	order := graph.List{}
+	for d := range strides {
+		order.Items = append(order.Items, int64(d))
+	}
+	slices.SortStableFunc(order.Items, func(a, b graph.Value) int {
+		return cmp.Compare(strides[b.(int64)].Hint, strides[a.(int64)].Hint)
+	})
+	laidOut := e.callWith("clone", []graph.Value{e.permuted(value, order)}, []graph.Keyword{{Name: "memory_format", Value: graph.ContiguousFormat}})
+	laidOut = e.permuted(laidOut, inversePermutation(e, []graph.Value{order}))
+	if e.err == nil && !e.graph.Shapes.AllEqual(metaOf(laidOut).Strides, strides) {
+		return nil, refuse("an in-place operation on an intermediate whose memory has gaps")
+	}
+	return laidOut, e.err
+}
+
+// permuted reorders dimensions unless they are in order.
+func (e *emitter) permuted(v, order graph.Value) graph.Value {
+	list, _ := order.(graph.List)
+	for d, item := range list.Items {
+		if item != graph.Value(int64(d)) {
+			return e.call("permute", v, order)
+		}
+	}
+	return v
+}
+
+// drawn gives a tensor, like the first argument, of the random numbers that an in-place operation draws.
+func (e *emitter) drawn(name string, args []graph.Value, keywords []graph.Keyword) (graph.Value, error) {
+	m := metaOf(args[0])
+	if !e.graph.Shapes.IsContiguous(m) {
+		return nil, refuse("random numbers that are not laid out row by row")
+	}
+	like := []graph.Keyword{{Name: "dtype", Value: m.DType}, {Name: "device", Value: m.Device}}
+	empty := e.callWith("empty", []graph.Value{sizesOf(m)}, like)
+	return e.callWith(name, append([]graph.Value{empty}, args[1:]...), keywords), e.err
 }
 
 // cast converts the element type.

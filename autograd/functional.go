@@ -1,6 +1,7 @@
 package autograd
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/graph"
@@ -16,6 +17,7 @@ func functional(d *differentiation) error {
 	f := &functionaliser{
 		graph: &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}, state: d.state,
 		values: map[key]graph.Value{}, generation: map[key]int{}, made: map[key]int{}, changed: map[*graph.Input]bool{},
+		severed: map[key]bool{},
 	}
 	for _, node := range lowered.Nodes {
 		if err := f.node(node); err != nil {
@@ -47,6 +49,8 @@ type functionaliser struct {
 	// generation counts how often the memory of a tensor that owns it was rewritten, made in which generation a view was.
 	generation, made map[key]int
 	changed          map[*graph.Input]bool
+	// severed marks views of what requires gradients, made while gradients were not recorded: to autograd they are leaves.
+	severed map[key]bool
 }
 
 // current gives what stands for a value of the source: a view is made anew when the memory behind it was rewritten since.
@@ -71,14 +75,16 @@ func (f *functionaliser) view(n *graph.Node) {
 	for i, o := range n.Outputs {
 		v := n.Output(i)
 		f.values[keyOf(v)], f.made[keyOf(v)] = node.Output(i), f.generation[keyOf(rootOf(v))]
-		if f.made[keyOf(v)] > 0 && o.Meta.DType.IsDifferentiable() && !strings.HasPrefix(n.Target, "aten.detach.") {
+		if n.Unrecorded {
+			node.Outputs[i].Meta.RequiresGrad = false
+		} else if f.made[keyOf(v)] > 0 && o.Meta.DType.IsDifferentiable() && !strings.HasPrefix(n.Target, "aten.detach.") {
 			node.Outputs[i].Meta.RequiresGrad = metaOf(node.Outputs[i].Relation.Of).RequiresGrad
 		}
 	}
 }
 
 func (f *functionaliser) node(n *graph.Node) error {
-	if err := check(n); err != nil {
+	if err := f.check(n); err != nil {
 		return err
 	}
 	switch {
@@ -102,19 +108,20 @@ func (f *functionaliser) copy(n *graph.Node) {
 	}
 }
 
-// check refuses what the passes do not express. Of random operators they know dropout, which draws the same numbers again in a replay.
-func check(n *graph.Node) error {
-	if n.Random && n.Target != "aten.dropout.default" {
-		return refuse("gradients through random numbers (%s)", n.Target)
-	}
-	for _, o := range n.Outputs {
-		leafView := o.Relation.Kind == graph.RelationView && o.Meta.Flags&graph.FlagLeaf != 0
+// check refuses what the passes do not express. Random numbers of the CPU are drawn again in a replay.
+func (f *functionaliser) check(n *graph.Node) error {
+	for i, o := range n.Outputs {
 		switch {
-		case o.Meta.RequiresGrad && leafView:
-			return refuse("a view made while gradients were not recorded")
+		case n.Random && o.Meta.Device.Type != "cpu":
+			return refuse("random numbers on %s (%s)", o.Meta.Device, n.Target)
 		case o.Meta.RequiresGrad && o.Meta.DType.IsComplex():
 			return refuse("gradients of complex numbers")
+		case n.Unrecorded && o.Relation.Kind != graph.RelationNew && o.Meta.RequiresGrad:
+			f.severed[keyOf(n.Output(i))] = true
 		}
+	}
+	if n.Recorded() && slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return f.severed[keyOf(v)] }) {
+		return refuse("a view made while gradients were not recorded")
 	}
 	return nil
 }
@@ -134,10 +141,9 @@ func (f *functionaliser) mutation(n *graph.Node) error {
 	case inputs < len(n.Mutates):
 		return refuse("%s changes an intermediate", n.Target)
 	}
-	for _, o := range n.Outputs {
-		if o.Relation.Kind == graph.RelationSame && o.Meta.RequiresGrad {
-			return refuse("gradients flow into the memory of an input (%s)", n.Target)
-		}
+	writesGradients := func(o graph.OutputInfo) bool { return o.Relation.Kind == graph.RelationSame && o.Meta.RequiresGrad }
+	if !n.Unrecorded && slices.ContainsFunc(n.Outputs, writesGradients) {
+		return refuse("gradients flow into the memory of an input (%s)", n.Target)
 	}
 	f.copy(n)
 	return nil
@@ -146,20 +152,30 @@ func (f *functionaliser) mutation(n *graph.Node) error {
 // rewrite computes what an in-place operation stores and takes it for the target from here on.
 func (f *functionaliser) rewrite(n *graph.Node) error {
 	target := n.Mutates[0]
-	value, err := f.stored(n, f.current(target))
+	if n.Unrecorded && slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) {
+		return refuse("%s changes, unrecorded, an intermediate that gradients flow through", n.Target)
+	}
+	e := f.emitter(n)
+	value, err := f.stored(e, n, f.current(target))
 	if err != nil {
 		return err
 	}
 	m, wanted := metaOf(value), metaOf(target)
-	m.RequiresGrad = n.Outputs[0].Meta.RequiresGrad
 	if m.DType != wanted.DType || !f.graph.Shapes.AllEqual(m.Sizes, wanted.Sizes) {
 		return refuse("%s stores another type or shape", n.Target)
 	}
-	return f.write(target, value)
+	return f.write(e, target, value)
+}
+
+// emitter appends operations in the place of a node, recorded where that was.
+func (f *functionaliser) emitter(n *graph.Node) *emitter {
+	state := f.state
+	state.GradMode = !n.Unrecorded
+	return &emitter{graph: f.graph, state: state}
 }
 
 // stored appends the operation that computes what an in-place one stores.
-func (f *functionaliser) stored(n *graph.Node, target graph.Value) (graph.Value, error) {
+func (f *functionaliser) stored(e *emitter, n *graph.Node, target graph.Value) (graph.Value, error) {
 	base, overload, _ := strings.Cut(strings.TrimPrefix(n.Target, "aten."), ".")
 	args := make([]graph.Value, len(n.Args))
 	for i, arg := range n.Args {
@@ -169,61 +185,62 @@ func (f *functionaliser) stored(n *graph.Node, target graph.Value) (graph.Value,
 	for i, k := range n.Keywords {
 		keywords[i] = graph.Keyword{Name: k.Name, Value: mapped(k.Value, f.current)}
 	}
-	e := &emitter{graph: f.graph, state: f.state}
-	switch base {
-	case "copy_":
-		return e.stored(args[1], target)
-	case "fill_", "zero_":
-		fill := graph.Value(int64(0))
-		if base == "fill_" {
-			fill = args[1]
+	switch {
+	case base == "copy_":
+		fitted, err := e.fitted(args[1], target)
+		if err == nil && graph.SameValue(fitted, args[1]) {
+			return e.call("clone", fitted), e.err
 		}
-		return e.stored(fill, target)
+		return fitted, err
+	case base == "fill_":
+		return e.fitted(args[1], target)
+	case base == "zero_":
+		return e.fitted(int64(0), target)
+	case f.fills(n):
+		return e.drawn(base, args, keywords)
 	}
 	for _, candidate := range []string{overload, "default", "Tensor_Tensor", "Tensor_Scalar"} {
-		if node, err := f.graph.Call("aten."+strings.TrimSuffix(base, "_")+"."+candidate, args, keywords, f.state); err == nil {
-			return e.stored(node.Output(0), target)
+		if node, err := f.graph.Call("aten."+strings.TrimSuffix(base, "_")+"."+candidate, args, keywords, e.state); err == nil {
+			return e.fitted(node.Output(0), target)
 		}
 	}
 	return nil, refuse("%s on an intermediate", n.Target)
 }
 
+// fills says whether a node overwrites its target with random numbers, whatever that held.
+func (f *functionaliser) fills(n *graph.Node) bool {
+	op, ok := n.Operator()
+	return ok && op.FillsRandomly()
+}
+
 // write makes a value what a tensor of the source holds. Through a view it is the tensor behind it that changes.
-func (f *functionaliser) write(target, value graph.Value) error {
+func (f *functionaliser) write(e *emitter, target, value graph.Value) error {
 	relation := relationOf(target)
 	switch relation.Kind {
 	case graph.RelationSame:
-		return f.write(relation.Of, value)
+		return f.write(e, relation.Of, value)
 	case graph.RelationNew:
-		f.values[keyOf(target)] = value
+		owned, err := e.owned(value, target)
+		f.values[keyOf(target)] = owned
 		f.generation[keyOf(target)]++
-		return nil
+		return err
 	}
-	base, err := f.writtenThrough(target.(*graph.Output).Node, value, f.current(relation.Of))
+	base, err := f.writtenThrough(e, target.(*graph.Output), value, f.current(relation.Of))
 	if err != nil {
 		return err
 	}
-	return f.write(relation.Of, base)
+	return f.write(e, relation.Of, base)
 }
 
 // writtenThrough gives what a tensor holds once a value was stored through a view of it.
-func (f *functionaliser) writtenThrough(view *graph.Node, value, base graph.Value) (graph.Value, error) {
-	gradient := metaOf(value).RequiresGrad || metaOf(base).RequiresGrad
-	e := &emitter{graph: f.graph, state: f.state}
-	derivative, ok := graph.DerivativeOf(view.Target)
-	if !ok || len(view.Outputs) != 1 || metaOf(view.Output(0)).DType != metaOf(base).DType || f.elements(value) != f.elements(base) {
-		return nil, refuse("a part of an intermediate is changed through a view (%s)", view.Target)
+func (f *functionaliser) writtenThrough(e *emitter, view *graph.Output, value, base graph.Value) (graph.Value, error) {
+	derivative, ok := graph.DerivativeOf(view.Node.Target)
+	if ok && metaOf(view).DType == metaOf(base).DType {
+		if written, err := e.inverse(view, derivative, value, base, f.elements(value) == f.elements(base)); err == nil && f.graph.Shapes.AllEqual(metaOf(written).Sizes, metaOf(base).Sizes) {
+			return written, nil
+		}
 	}
-	// The gradient of a view that only moves elements is its inverse.
-	written, err := e.inverse(view, derivative, value, base)
-	if err != nil {
-		return nil, err
-	}
-	if written, err = e.stored(written, base); err != nil {
-		return nil, err
-	}
-	metaOf(written).RequiresGrad = gradient
-	return written, nil
+	return nil, refuse("a part of an intermediate is changed through a view (%s)", view.Node.Target)
 }
 
 func (f *functionaliser) elements(v graph.Value) int64 {

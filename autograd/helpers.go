@@ -21,6 +21,8 @@ var helpers = map[string]helper{
 	},
 	"count":      func(_ *emitter, args []graph.Value) graph.Value { return count(args[0], args[1]) },
 	"shaped":     func(e *emitter, args []graph.Value) graph.Value { return e.shaped(args[0], metaOf(args[1]).Sizes) },
+	"plain":      func(e *emitter, args []graph.Value) graph.Value { return e.plain(args[0]) },
+	"before":     before,
 	"contiguous": func(e *emitter, args []graph.Value) graph.Value { return e.contiguous(args[0]) },
 	"rows":       func(e *emitter, args []graph.Value) graph.Value { return e.rows(args[0]) },
 	"spread":     func(e *emitter, args []graph.Value) graph.Value { return e.spread(args[0], args[1], args[2], args[3]) },
@@ -52,6 +54,13 @@ var helpers = map[string]helper{
 	"rms_norm_weight_gradient": rmsNormWeightGradient,
 	"glu_gradient":             gluGradient,
 	"repeats_summed":           repeatsSummed,
+	"interleaved_summed":       interleavedSummed,
+	"cumprod_gradient":         cumprodGradient,
+	"products_of_others":       productsOfOthers,
+	"multivariate_digamma":     multivariateDigamma,
+	"inner_product":            innerProduct,
+	"padding_of":               paddingOf,
+	"scatter_reduce_gradients": scatterReduceGradients,
 	"matmul_left": func(e *emitter, args []graph.Value) graph.Value {
 		return e.matmulGradient(args[0], args[1], args[2], true)
 	},
@@ -110,7 +119,7 @@ func (e *emitter) shaped(v graph.Value, sizes []graph.Size) graph.Value {
 		return v
 	}
 	if node, err := e.graph.CallOperator("view", []graph.Value{v, sizeList(sizes)}, nil, e.state); err == nil {
-		return node.Result
+		return e.noted(node)
 	}
 	return e.call("view", e.contiguous(v), sizeList(sizes))
 }
@@ -127,6 +136,26 @@ func (e *emitter) contiguous(v graph.Value) graph.Value {
 		return v
 	}
 	return e.callWith("clone", []graph.Value{v}, []graph.Keyword{{Name: "memory_format", Value: graph.ContiguousFormat}})
+}
+
+// plain gives a tensor whose strides say how it is laid out: row by row, or with the channels last. Sizes of 1 leave that open.
+func (e *emitter) plain(v graph.Value) graph.Value {
+	if e.err != nil || e.graph.Shapes.Unambiguous(metaOf(v)) {
+		return v
+	}
+	return e.callWith("clone", []graph.Value{v}, []graph.Keyword{{Name: "memory_format", Value: graph.ContiguousFormat}})
+}
+
+// before is the sum of the numbers before a position in a list.
+func before(_ *emitter, args []graph.Value) graph.Value {
+	lengths, _ := args[0].(graph.List)
+	end, _ := args[1].(int64)
+	total := int64(0)
+	for _, item := range lengths.Items[:min(end, int64(len(lengths.Items)))] {
+		n, _ := item.(int64)
+		total += n
+	}
+	return total
 }
 
 // rows joins all dimensions but the last one.
@@ -350,22 +379,6 @@ func biasSizes(_ *emitter, args []graph.Value) graph.Value {
 		return sizesOf(m)
 	}
 	return nil
-}
-
-// classLoss is the negative log likelihood by way of the operators that also give the total weight.
-func classLoss(e *emitter, args []graph.Value) graph.Value {
-	scores, target := args[0], args[1]
-	if smoothing, _ := number(args[5]); smoothing != 0 {
-		return e.fail(refuse("gradients of a loss with label smoothing"))
-	}
-	name := "nll_loss_forward"
-	switch m := metaOf(scores); {
-	case m.Dim() == 4:
-		name = "nll_loss2d_forward"
-	case m.Dim() > 2:
-		return e.fail(refuse("gradients of a class loss in %d dimensions", m.Dim()))
-	}
-	return e.item(e.call(name, scores, target, args[2], args[3], args[4]), int64(0))
 }
 
 // dropped multiplies by 1/(1 − p) where a draw of a Bernoulli distribution is one, as eager does on the CPU. The draws are kept as truth values.

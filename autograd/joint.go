@@ -152,8 +152,9 @@ func (j *joiner) record(n *graph.Node) error {
 	case derivative.Instead != "":
 		return refuse("%s stands for an operator and has none that stands for it", n.Target)
 	}
-	for i, o := range n.Outputs {
-		j.tracked[keyOf(n.Output(i))] = o.Meta.DType.IsDifferentiable()
+	all := derivative.OfAllResults() || strings.HasSuffix(schemaReturns(n), "[]")
+	for i, o := range n.Outputs { // further results are such as total weights and statistics
+		j.tracked[keyOf(n.Output(i))] = o.Meta.DType.IsDifferentiable() && (i == 0 || all)
 	}
 	j.tape = append(j.tape, entry{n, derivative})
 	return nil
@@ -195,11 +196,13 @@ func (j *joiner) backward(en entry) error {
 		return err
 	}
 	single := strings.HasSuffix(schemaReturns(n), "[]")
-	if gradients.Items[0] == nil && !single {
-		return refuse("only a further result of %s is used where gradients flow", n.Target)
-	}
-	if len(gradients.Items) > 1 && !single && slices.ContainsFunc(gradients.Items[1:], func(v graph.Value) bool { return v != nil }) {
-		return refuse("gradients flow into a further result of %s", n.Target)
+	if !single && !en.derivative.OfAllResults() {
+		if gradients.Items[0] == nil {
+			return refuse("only a further result of %s is used where gradients flow", n.Target)
+		}
+		if slices.ContainsFunc(gradients.Items[1:], func(v graph.Value) bool { return v != nil }) {
+			return refuse("gradients flow into a further result of %s", n.Target)
+		}
 	}
 	names["grad"], names["grads"], names["result"], names["results"] = gradients.Items[0], gradients, results.Items[0], results
 	return j.distribute(en, names)

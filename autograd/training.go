@@ -196,6 +196,7 @@ func copyNode(to *graph.Graph, n *graph.Node, replace func(graph.Value) graph.Va
 		node.Mutates = append(node.Mutates, mapped(v, replace))
 	}
 	node.Random, node.MayRaise, node.Origin, node.Schema = n.Random, n.MayRaise, n.Origin, n.Schema
+	node.Unrecorded = n.Unrecorded
 	if len(n.Outputs) == 1 && strings.HasSuffix(schemaReturns(n), "[]") {
 		node.Result = graph.List{Items: []graph.Value{node.Output(0)}, Tuple: true}
 	}

@@ -41,6 +41,7 @@ func makePlan(c *compilation) error {
 			return errors.Wrapf(err, "%s", g.members[0].name)
 		}
 	}
+	p.countWrites()
 	outputs, err := p.outputs()
 	if err != nil {
 		return err
@@ -66,6 +67,23 @@ func (p *plan) group(g *group, k *kernel) error {
 		}
 	}
 	return p.launch(g, k)
+}
+
+// countWrites has autograd know of the inputs that kernels wrote. Library calls tell it themselves, and inference tensors have no versions.
+func (p *plan) countWrites() {
+	written := map[*tensor]bool{}
+	for _, op := range p.compilation.program.operations {
+		for _, output := range op.outputs {
+			if output != nil && output.into != nil {
+				written[output.into.root] = true
+			}
+		}
+	}
+	for slot, input := range p.compilation.program.inputs {
+		if input != nil && written[input.root] && input.meta.Flags&graph.FlagInference == 0 {
+			p.add(fmt.Sprintf("slot %d was written", slot), []int{slot}, "written", int64(slot))
+		}
+	}
 }
 
 // newSlot gives the tensor the next slot.

@@ -198,6 +198,8 @@ func (r *runner) step(step bytecode.Tuple) error {
 	case "free":
 		r.slots[step[1].(int64)] = nil
 		return nil
+	case "written":
+		return nil
 	}
 	return errors.Wrapf(ErrNotRunnable, "%v.%v", step[1], step[2])
 }

@@ -104,7 +104,8 @@ func (c *caller) checkPlain() error {
 // assemble makes the node out of the expansion and the result.
 func (c *caller) assemble(result Value) *Node {
 	node := &Node{Target: c.target, Args: c.args, Keywords: c.keywords, Origin: c.state.Origin, ResultType: c.resultType,
-		Expansion: c.nodes, ExpansionResults: []Value{}}
+		Unrecorded: !c.state.GradMode,
+		Expansion:  c.nodes, ExpansionResults: []Value{}}
 	node.Result = c.collect(node, result)
 	for i, n := range c.nodes {
 		n.Index = i
@@ -191,7 +192,7 @@ func (c *caller) emit(op *Op, values []Value) (*Node, error) {
 	}
 	args, keywords := op.normalForm(values)
 	node := &Node{Target: op.Schema.Target(), Args: args, Keywords: keywords, Outputs: inner.outputs, Mutates: inner.mutates,
-		Random: inner.random, MayRaise: inner.mayRaise(), Origin: c.state.Origin}
+		Random: inner.random, MayRaise: inner.mayRaise(), Unrecorded: !c.state.GradMode, Origin: c.state.Origin}
 	node.Result = node.pythonResult(op)
 	c.nodes = append(c.nodes, node)
 	return node, nil

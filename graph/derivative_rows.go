@@ -50,7 +50,12 @@ func unaryDerivatives() []derivativeRow {
 		gradients("logit", "self: logit_backward(grad, self, eps)"),
 		gradients("nan_to_num", "self: grad * isfinite(self)"),
 	}
-	for _, stepwise := range []string{"sign", "ceil", "floor", "trunc", "round", "round.decimals"} {
+	rows = append(rows,
+		gradients("special_i1", "self: grad * where(self == 0, 0.5, i0(self) - result / self)"),
+		gradients("special_i1e", "self: grad * where(self == 0, 0.5, special_i0e(self) - result * (sign(self) + reciprocal(self)))"),
+		gradients("special_log_ndtr", "self: grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654"),
+		gradients("mvlgamma", "self: multivariate_digamma(grad, self, p)"))
+	for _, stepwise := range []string{"sign", "sgn", "angle", "ceil", "floor", "trunc", "round", "round.decimals", "bernoulli"} {
 		rows = append(rows, gradients(stepwise, "self: zero(self)"))
 	}
 	return rows
@@ -60,6 +65,11 @@ func binaryDerivatives() []derivativeRow {
 	return []derivativeRow{
 		gradients("add.Tensor", "self: grad", "other: grad * alpha"),
 		gradients("sub.Tensor", "self: grad", "other: -grad * alpha"),
+		gradients("add.Scalar", "self: grad"),
+		gradients("sub.Scalar", "self: grad"),
+		gradients("mul.Scalar", "self: grad * other"),
+		gradients("div.Scalar", "self: grad / other"),
+		gradients("div.Scalar_mode", "self: where(rounding_mode == None, grad / other, zero(self))"),
 		gradients("rsub.Tensor", "self: -grad * alpha", "other: grad"),
 		gradients("rsub.Scalar", "self: -grad * alpha"),
 		gradients("mul.Tensor", "self: grad * other", "other: grad * self"),
@@ -69,6 +79,8 @@ func binaryDerivatives() []derivativeRow {
 		gradients("fmod.Scalar", "self: grad"),
 		gradients("remainder.Tensor", "self: grad", "other: -grad * div(self, other, rounding_mode='floor')"),
 		gradients("remainder.Scalar", "self: grad"),
+		gradients("igamma", "other: grad * exp((self - 1) * log(other) - other - lgamma(self))"),
+		gradients("igammac", "other: -grad * exp((self - 1) * log(other) - other - lgamma(self))"),
 		gradients("pow.Tensor_Scalar", "self: where(exponent == 0, zero(self), grad * (pow(self, exponent - 1) * exponent))"),
 		gradients("pow.Tensor_Tensor", "self: grad * where(exponent == 0, 0, exponent * pow(self, exponent - 1))",
 			"exponent: grad * where((self == 0) & (exponent >= 0), 0, result * log(self))"),
@@ -89,6 +101,7 @@ func binaryDerivatives() []derivativeRow {
 		gradients("xlogy.Scalar_Self", "other: grad * (self / other)"),
 		gradients("special_xlog1py", "self: grad * where((self == 0) & (other <= -1), 0, log1p(other))", "other: grad * self / (other + 1)"),
 		gradients("special_xlog1py.self_scalar", "other: grad * (self / (other + 1))"),
+		gradients("special_xlog1py.other_scalar", "self: where(other <= -1, where(self == 0, 0, grad * log(other + 1)), grad * log(other + 1))"),
 		gradients("special_zeta", "other: grad * -self * special_zeta(self + 1, other)"),
 		gradients("polygamma", "self: grad * polygamma(n + 1, self)"),
 	}
@@ -146,18 +159,22 @@ func viewDerivatives() []derivativeRow {
 		gradients("mT", "self: transpose(grad, -2, -1)"),
 		gradients("movedim.int", "self: movedim(grad, destination, source)"),
 		gradients("movedim.intlist", "self: movedim(grad, destination, source)"),
-		gradients("slice.Tensor", "self: slice_backward(grad, sizes(self), dim, start_of(self, dim, start), end_of(self, dim, end), step)"),
-		gradients("narrow", "self: slice_backward(grad, sizes(self), dim, start_of(self, dim, start), start_of(self, dim, start) + length, 1)"),
-		gradients("select.int", "self: select_backward(grad, sizes(self), dim, index)"),
-		gradients("diagonal", "self: diagonal_backward(grad, sizes(self), offset, dim1, dim2)"),
+		gradients("slice.Tensor", "self: slice_backward(grad, sizes(self), dim, start_of(self, dim, start), end_of(self, dim, end), step)").
+			writtenBy("slice_scatter(self, value, dim, start, end, step)"),
+		gradients("narrow", "self: slice_backward(grad, sizes(self), dim, start_of(self, dim, start), start_of(self, dim, start) + length, 1)").
+			writtenBy("slice_scatter(self, value, dim, start_of(self, dim, start), start_of(self, dim, start) + length)"),
+		gradients("select.int", "self: select_backward(grad, sizes(self), dim, index)").writtenBy("select_scatter(self, value, dim, index)"),
+		gradients("diagonal", "self: diagonal_backward(grad, sizes(self), offset, dim1, dim2)").
+			writtenBy("diagonal_scatter(self, value, offset, dim1, dim2)"),
 		gradients("unfold", "self: unfold_backward(grad, sizes(self), dimension, size, step)"),
-		gradients("unbind.int", "self: stack(filled(grads, results), dim)"),
+		gradients("unbind.int", "self: stack(filled(grads, results), dim)").writtenBy("select_scatter(self, value, dim, piece)"),
 	}
 	for _, reshaping := range []string{"view", "alias", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "unflatten.int"} {
 		rows = append(rows, gradients(reshaping, "self: shaped(grad, self)"))
 	}
 	for _, splitting := range []string{"split.Tensor", "split_with_sizes", "chunk", "tensor_split.sections", "tensor_split.indices"} {
-		rows = append(rows, gradients(splitting, "self: cat(filled(grads, results), dim)"))
+		rows = append(rows, gradients(splitting, "self: cat(filled(grads, results), dim)").
+			writtenBy("slice_scatter(self, value, dim, before(pieces, piece), before(pieces, piece) + pieces[piece])"))
 	}
 	return rows
 }
@@ -170,6 +187,21 @@ func reductionDerivatives() []derivativeRow {
 		gradients("mean", "self: spread(grad / count(self, None), self, None, False)"),
 		gradients("mean.dim", "self: spread(grad / count(self, dim), self, dim, keepdim)"),
 		gradients("var", "self: spread(grad, self, None, False) * (self - mean(self)) * variance_factor(self, None, unbiased)"),
+		gradients("std", "self: spread(where(result == 0, 0, grad / (result * 2)), self, None, False) * (self - mean(self)) * variance_factor(self, None, unbiased)"),
+		gradients("var_mean", "self: spread(filled(grads, results)[0], self, None, False) * (self - mean(self)) * variance_factor(self, None, unbiased)"+
+			" + spread(filled(grads, results)[1] / count(self, None), self, None, False)"),
+		gradients("std_mean", "self: spread(where(result == 0, 0, filled(grads, results)[0] / (result * 2)), self, None, False) * (self - mean(self)) * variance_factor(self, None, unbiased)"+
+			" + spread(filled(grads, results)[1] / count(self, None), self, None, False)"),
+		gradients("prod", "self: spread(grad, self, None, False) * products_of_others(self, None)"),
+		gradients("prod.dim_int", "self: spread(grad, self, dim, keepdim) * products_of_others(self, dim)"),
+		gradients("cumprod", "self: cumprod_gradient(grad, self, result, dim)"),
+		gradients("logcumsumexp", "self: exp(flip(logcumsumexp(flip(log(clamp_min(grad, 0)) - result, [dim]), dim), [dim]) + self)"+
+			" - exp(flip(logcumsumexp(flip(log(clamp_min(-grad, 0)) - result, [dim]), dim), [dim]) + self)"),
+		gradients("cummax", "self: scatter_add(zero(self), dim, results[1], grad)"),
+		gradients("cummin", "self: scatter_add(zero(self), dim, results[1], grad)"),
+		gradients("median", "self: shared(grad, self, result, None, False)"),
+		gradients("nanmedian", "self: shared(grad, self, result, None, False)"),
+		gradients("aminmax", "self: shared(filled(grads, results)[0], self, result, dim, keepdim) + shared(filled(grads, results)[1], self, results[1], dim, keepdim)"),
 		gradients("logsumexp", "self: spread(grad, self, dim, keepdim) * exp(self - spread(result, self, dim, keepdim))"),
 		gradients("cumsum", "self: flip(cumsum(flip(grad, [dim]), dim), [dim])"),
 		gradients("linalg_vector_norm", "self: norm_gradient(grad, self, result, ord, dim, keepdim)"),
@@ -180,7 +212,9 @@ func reductionDerivatives() []derivativeRow {
 		centred := "(self - mean(self, dim, True)) * variance_factor(self, dim, " + correction + ")"
 		rows = append(rows,
 			gradients("var"+overload, "self: spread(grad, self, dim, keepdim) * "+centred),
-			gradients("std"+overload, "self: spread(where(result == 0, 0, grad / (result * 2)), self, dim, keepdim) * "+centred))
+			gradients("std"+overload, "self: spread(where(result == 0, 0, grad / (result * 2)), self, dim, keepdim) * "+centred),
+			gradients("var_mean"+overload, "self: spread(filled(grads, results)[0], self, dim, keepdim) * "+centred+" + spread(filled(grads, results)[1] / count(self, dim), self, dim, keepdim)"),
+			gradients("std_mean"+overload, "self: spread(where(result == 0, 0, filled(grads, results)[0] / (result * 2)), self, dim, keepdim) * "+centred+" + spread(filled(grads, results)[1] / count(self, dim), self, dim, keepdim)"))
 	}
 	for _, extremum := range []string{"amax", "amin"} {
 		rows = append(rows, gradients(extremum, "self: shared(grad, self, result, dim, keepdim)"))
@@ -195,7 +229,7 @@ func reductionDerivatives() []derivativeRow {
 }
 
 func matrixDerivatives() []derivativeRow {
-	const convolution = "convolution_backward(grad, input, weight, bias_sizes(bias), stride, padding, dilation, transposed, output_padding, groups, wanted(input, weight, bias))"
+	const convolution = "convolution_backward(grad, plain(input), plain(weight), bias_sizes(bias), stride, padding, dilation, transposed, output_padding, groups, wanted(input, weight, bias))"
 	rows := []derivativeRow{
 		gradients("mm", "self: mm(grad, t(mat2))", "mat2: mm(t(self), grad)"),
 		gradients("bmm", "self: bmm(grad, transpose(mat2, 1, 2))", "mat2: bmm(transpose(self, 1, 2), grad)"),
@@ -204,6 +238,10 @@ func matrixDerivatives() []derivativeRow {
 		gradients("addmv", "self: grad * beta", "mat: outer(grad, vec) * alpha", "vec: mv(t(mat), grad) * alpha"),
 		gradients("mv", "self: outer(grad, vec)", "vec: mv(t(self), grad)"),
 		gradients("dot", "self: grad * tensor", "tensor: grad * self"),
+		gradients("vdot", "self: grad * other", "other: grad * self"),
+		gradients("addr", "self: grad * beta", "vec1: mv(grad, vec2) * alpha", "vec2: mv(t(grad), vec1) * alpha"),
+		gradients("addbmm", "self: grad * beta", "batch1: matmul(grad, transpose(batch2, 1, 2)) * alpha", "batch2: matmul(transpose(batch1, 1, 2), grad) * alpha"),
+		instead("inner", "inner_product(self, other)"),
 		gradients("outer", "self: mv(grad, vec2)", "vec2: mv(t(grad), self)"),
 		gradients("matmul", "self: matmul_left(grad, self, other)", "other: matmul_right(grad, self, other)"),
 		gradients("linear", "input: shaped(mm(rows(grad), weight), input)", "weight: mm(t(rows(grad)), rows(input))", "bias: grad"),
@@ -213,7 +251,8 @@ func matrixDerivatives() []derivativeRow {
 			"query, key, value: _scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, results[1], dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
 	}
 	for _, name := range []string{"conv1d", "conv2d", "conv3d"} {
-		rows = append(rows, instead(name, "convolution(input, weight, bias, stride, padding, dilation, False, zeros_of(padding), groups)"))
+		rows = append(rows, instead(name, "convolution(input, weight, bias, stride, padding, dilation, False, zeros_of(padding), groups)"),
+			instead(name+".padding", "convolution(input, weight, bias, stride, padding_of(weight, padding, dilation), dilation, False, zeros_of(stride), groups)"))
 	}
 	for _, name := range []string{"conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"} {
 		rows = append(rows, instead(name, "convolution(input, weight, bias, stride, padding, dilation, True, output_padding, groups)"))
@@ -225,6 +264,7 @@ func normalisationDerivatives() []derivativeRow {
 	return []derivativeRow{
 		gradients("softmax.int", "self: softmax_gradient(grad, result, dim)"),
 		gradients("_softmax", "self: softmax_gradient(grad, result, dim)"),
+		gradients("_safe_softmax", "self: softmax_gradient(grad, result, dim)"),
 		gradients("log_softmax.int", "self: log_softmax_gradient(grad, result, dim)"),
 		gradients("_log_softmax", "self: log_softmax_gradient(grad, result, dim)"),
 		instead("layer_norm", "native_layer_norm(input, normalized_shape, weight, bias, eps)"),
@@ -247,6 +287,7 @@ func indexDerivatives() []derivativeRow {
 		gradients("scatter.src", "self: scatter(grad, dim, index, 0)", "src: gather(grad, dim, index)"),
 		gradients("scatter.value", "self: scatter(grad, dim, index, 0)"),
 		gradients("scatter_add", "self: grad", "src: gather(grad, dim, index)"),
+		gradients("scatter_reduce.two", "self, src: scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, result)"),
 		gradients("index_add", "self: grad", "source: index_select(grad, dim, index) * alpha"),
 		gradients("index_copy", "self: index_fill(grad, dim, index, 0)", "source: index_select(grad, dim, index)"),
 		gradients("index_fill.int_Scalar", "self: index_fill(grad, dim, index, 0)"),
@@ -260,6 +301,7 @@ func shapeDerivatives() []derivativeRow {
 		gradients("cat", "tensors: pieces(grad, tensors, dim)"),
 		gradients("stack", "tensors: unbind(grad, dim)"),
 		gradients("constant_pad_nd", "self: constant_pad_nd(grad, negated(pad), 0)"),
+		gradients("repeat_interleave.self_int", "self: interleaved_summed(grad, self, repeats, dim)"),
 		gradients("repeat", "self: repeats_summed(grad, self, repeats)"),
 		gradients("flip", "self: flip(grad, dims)"),
 		gradients("roll", "self: roll(grad, negated(shifts), dims)"),
@@ -270,6 +312,9 @@ func shapeDerivatives() []derivativeRow {
 		gradients("topk", "self: placed(grad, self, dim, results[1], True)"),
 		gradients("diag_embed", "self: diagonal(grad, offset, dim1, dim2)"),
 		gradients("glu", "self: glu_gradient(grad, self, dim)"),
+		gradients("slice_scatter", "self: slice_scatter(grad, zero(src), dim, start, end, step)", "src: slice(grad, dim, start, end, step)"),
+		gradients("select_scatter", "self: select_scatter(grad, zero(src), dim, index)", "src: select(grad, dim, index)"),
+		gradients("diagonal_scatter", "self: diagonal_scatter(grad, zero(src), offset, dim1, dim2)", "src: diagonal(grad, offset, dim1, dim2)"),
 		gradients("_to_copy", "self: grad"),
 		gradients("clone", "self: grad"),
 	}

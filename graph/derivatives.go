@@ -8,9 +8,11 @@ import (
 
 // Derivative says how gradients flow back through an operator. Instead, when it is not empty, is a call that stands for the operator
 // where gradients are wanted, since it also gives what the backward formulas read; its own operators have derivatives of their own.
-// The formulas are read by package autograd.
+// Written, for views, is what the tensor behind a view holds once `value` was stored through it; of views that are made several at once it is
+// the one at position `piece`, and `pieces` are their lengths. The formulas are read by package autograd.
 type Derivative struct {
 	Instead   string
+	Written   string
 	Gradients []GradientFormula
 }
 
@@ -22,12 +24,18 @@ type GradientFormula struct {
 
 // derivativeRow is the written form: the operator without "aten.", what stands for it, and "parameter, parameter: formula" for each formula.
 type derivativeRow struct {
-	target, instead string
-	gradients       []string
+	target, instead, written string
+	gradients                []string
 }
 
 func gradients(target string, formulas ...string) derivativeRow {
 	return derivativeRow{target: target, gradients: formulas}
+}
+
+// writtenBy adds the formula of a write through a view.
+func (r derivativeRow) writtenBy(formula string) derivativeRow {
+	r.written = formula
+	return r
 }
 
 func instead(target, call string) derivativeRow { return derivativeRow{target: target, instead: call} }
@@ -53,7 +61,7 @@ func (r derivativeRow) fullTarget() string {
 }
 
 func (r derivativeRow) parse() *Derivative {
-	derivative := &Derivative{Instead: r.instead}
+	derivative := &Derivative{Instead: r.instead, Written: r.written}
 	for _, text := range r.gradients {
 		names, formula, _ := strings.Cut(text, ": ")
 		derivative.Gradients = append(derivative.Gradients, GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula})
@@ -75,6 +83,11 @@ func DifferentiableTargets() []string {
 	}
 	slices.Sort(targets)
 	return targets
+}
+
+// OfAllResults says whether the formulas read the gradients of further results, not only that of the first one.
+func (d *Derivative) OfAllResults() bool {
+	return slices.ContainsFunc(d.Gradients, func(g GradientFormula) bool { return strings.Contains(g.Formula, "grads") })
 }
 
 // Of finds the formula for a parameter.

@@ -21,6 +21,9 @@ func TestDerivativeTable(t *testing.T) {
 		if derivative.Instead != "" {
 			listing.WriteString("    instead: " + derivative.Instead + "\n")
 		}
+		if derivative.Written != "" {
+			listing.WriteString("    written: " + derivative.Written + "\n")
+		}
 		for _, g := range derivative.Gradients {
 			listing.WriteString("    " + strings.Join(g.Parameters, ", ") + ": " + g.Formula + "\n")
 			if slices.ContainsFunc(g.Parameters, func(name string) bool { return op.Schema.Position(name) < 0 }) {

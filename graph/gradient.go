@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // storageKey names a tensor by what made it.
 type storageKey struct {
 	input  *Input
@@ -56,6 +58,12 @@ func (g *Graph) RequiresGrad(v Value) bool {
 		return false
 	}
 	return m.RequiresGrad || g.tainted[keyOf(root(v))]
+}
+
+// Recorded says whether autograd records the operation. While gradients are not recorded, views of what requires gradients, and what is written
+// in place, still require them.
+func (n *Node) Recorded() bool {
+	return !n.Unrecorded && slices.ContainsFunc(n.Outputs, func(o OutputInfo) bool { return o.Meta.RequiresGrad })
 }
 
 // noteMutation remembers that gradients flow into the memory behind v.

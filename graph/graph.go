@@ -47,7 +47,7 @@ type Origin struct {
 // Result nests the node's Outputs as Python sees them: one *Output, a List of them, or nil; ResultType names a structseq
 // type such as "torch.return_types.max" and is empty for plain results. Expansion holds the aten operators that the call runs
 // (from the tables, or from the host); their arguments are values of the outer graph or results of earlier nodes of the same
-// expansion. ExpansionResults gives the value of each of the Outputs in terms of the expansion; when it is nil they are the
+// expansion. Unrecorded says that the call ran while gradients were not recorded. ExpansionResults gives the value of each of the Outputs in terms of the expansion; when it is nil they are the
 // outputs of the expansion's last node.
 type Node struct {
 	Index      int
@@ -60,6 +60,7 @@ type Node struct {
 	Mutates    []Value
 	Random     bool
 	MayRaise   bool
+	Unrecorded bool
 	Result     Value
 	ResultType string
 	Expansion  []*Node

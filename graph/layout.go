@@ -56,6 +56,11 @@ func (e *ShapeEnvironment) isChannelsLast(m *Meta, dimensions int) bool {
 	return m.Dim() == dimensions && e.contiguousIn(channelsLastOrder(dimensions), m.Sizes, m.Strides)
 }
 
+// Unambiguous says whether the strides are exactly those of a fresh tensor, row-major or channels-last. Sizes of 1 can leave open which.
+func (e *ShapeEnvironment) Unambiguous(m *Meta) bool {
+	return plainlyContiguous(m.Sizes, m.Strides) || !e.isContiguous(m) && (e.isChannelsLast(m, 4) || e.isChannelsLast(m, 5))
+}
+
 func (e *ShapeEnvironment) isDense(m *Meta) bool {
 	return e.isContiguous(m) || e.isChannelsLast(m, 4) || e.isChannelsLast(m, 5) || e.isPermutedDense(m)
 }

@@ -58,7 +58,7 @@ func (l *lowering) bindResults(n, last *Node) error {
 // copyNode appends a copy of an aten node with its values renamed.
 func (l *lowering) copyNode(n *Node) *Node {
 	node := &Node{Target: n.Target, Args: l.replaceAll(n.Args), Mutates: l.replaceAll(n.Mutates), Random: n.Random,
-		MayRaise: n.MayRaise, Origin: n.Origin, ResultType: n.ResultType, Schema: n.Schema}
+		MayRaise: n.MayRaise, Unrecorded: n.Unrecorded, Origin: n.Origin, ResultType: n.ResultType, Schema: n.Schema}
 	for _, k := range n.Keywords {
 		node.Keywords = append(node.Keywords, Keyword{k.Name, l.replace(k.Value)})
 	}

@@ -9,6 +9,7 @@ func normalisationRows() []row {
 		normalise("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "hf", 0, inferSoftmax),
 		normalise("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "hf", 0, inferSoftmax),
 		normalise("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", "hf", 0, inferSoftmax),
+		normalise("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "hf", 0, inferSoftmax),
 		normalise("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", "hf", 0, inferSoftmax),
 		normalise("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor", "hf", 0, inferLayerNorm),
 		normalise("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", "hf", 0, inferLayerNorm),
@@ -101,11 +102,7 @@ func (c *inference) makeLike(m *Meta) error {
 	return c.make(m.DType, m.Sizes, strides)
 }
 
-// unambiguous says whether the strides are exactly those of a fresh tensor, row-major or channels-last.
-func (c *inference) unambiguous(m *Meta) bool {
-	return plainlyContiguous(m.Sizes, m.Strides) ||
-		!c.shapes.isContiguous(m) && (c.shapes.isChannelsLast(m, 4) || c.shapes.isChannelsLast(m, 5))
-}
+func (c *inference) unambiguous(m *Meta) bool { return c.shapes.Unambiguous(m) }
 
 func inferBatchNorm(c *inference) error {
 	m, e := c.self(), c.shapes

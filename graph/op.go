@@ -197,6 +197,11 @@ func (op *Op) String() string { return op.Schema.Target() }
 // hasBody says whether a formula describes the operator.
 func (op *Op) hasBody() bool { return op.body.text != "" || op.body.choose != nil }
 
+// FillsRandomly tells operators that overwrite their first argument with random numbers.
+func (op *Op) FillsRandomly() bool {
+	return op.traits&(randomOp|noGradient) == randomOp|noGradient && len(op.Schema.Parameters) > 0 && op.Schema.Parameters[0].Mutated
+}
+
 // Bind fits arguments to the schema and fills in defaults: one value per parameter.
 func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
 	parameters := op.Schema.Parameters

@@ -48,7 +48,7 @@ func (c *inference) promotion() (promotion, error) {
 
 // dividesTruly says whether integers become floats first.
 func (c *inference) dividesTruly() bool {
-	return c.op.traits&intToFloat != 0 || c.op.Schema.Overload == "Tensor_mode" && c.value("rounding_mode") == nil
+	return c.op.traits&intToFloat != 0 || strings.HasSuffix(c.op.Schema.Overload, "_mode") && c.value("rounding_mode") == nil
 }
 
 func (s State) defaultDType() DType {

@@ -23,6 +23,9 @@ func shapeRows() []row {
 		shape("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor", inferRepeatInterleave),
 		shape("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", inferDiagEmbed),
 		shape("glu(Tensor self, int dim=-1) -> Tensor", inferGLU),
+		shape("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", inferWritten(inferSlice)),
+		shape("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", inferWritten(inferSelect)),
+		shape("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", inferWritten(inferDiagonal)),
 	}
 }
 
@@ -42,6 +45,25 @@ func commonTypeOf(metas []*Meta) DType {
 		types.addTensor(m)
 	}
 	return types.common()
+}
+
+// inferWritten is the rule of a copy of the first argument that holds the second one where a view is; its other arguments are the view's, by
+// name. The copy has the strides of the original.
+func inferWritten(view rule) rule {
+	return func(c *inference) error {
+		m := c.self()
+		if !c.shapes.isDense(m) {
+			return unknown("a write into a tensor with gaps")
+		}
+		part := &inference{graph: c.graph, shapes: c.shapes, state: c.state, op: c.op, values: c.values}
+		if err := view(part); err != nil {
+			return err
+		}
+		if !c.shapes.AllEqual(part.outputs[0].Meta.Sizes, c.tensor("src").Sizes) {
+			return unknown("a write of other sizes")
+		}
+		return c.make(m.DType, m.Sizes, m.Strides)
+	}
 }
 
 // inferCat keeps a memory format that all tensors share. Empty one-dimensional tensors are skipped, as torch does for old code.

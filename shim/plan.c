@@ -164,6 +164,8 @@ static int run_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
         if (step->tensor.slot >= 0)
             slot_clear(&slots[step->tensor.slot]);
         return 0;
+    case STEP_WRITTEN:
+        return slot_written(&slots[step->tensor.slot]);
     }
     return 0;
 }

@@ -12,7 +12,7 @@ typedef struct Kernel {
     CudaKernel *cuda;
 } Kernel;
 
-typedef enum StepKind { STEP_ALLOCATE, STEP_VIEW, STEP_KERNEL, STEP_ATEN, STEP_LAYOUT, STEP_FREE } StepKind;
+typedef enum StepKind { STEP_ALLOCATE, STEP_VIEW, STEP_KERNEL, STEP_ATEN, STEP_LAYOUT, STEP_FREE, STEP_WRITTEN } StepKind;
 
 typedef struct TensorStep {
     Py_ssize_t slot, base;

@@ -10,6 +10,7 @@ typedef struct StepRow {
 static const StepRow step_rows[] = {
     {"alloc", STEP_ALLOCATE, 7}, {"view", STEP_VIEW, 6}, {"kernel", STEP_KERNEL, 5},
     {"aten", STEP_ATEN, 5},      {"layout", STEP_LAYOUT, 3}, {"free", STEP_FREE, 2},
+    {"written", STEP_WRITTEN, 2},
 };
 
 static const StepRow *find_step(PyObject *source) {
@@ -112,6 +113,10 @@ static int parse_free(PyObject *source, const LaunchPlan *plan, SlotUse *uses, T
     return 0;
 }
 
+static int parse_written(PyObject *source, SlotUse *uses, TensorStep *step) {
+    return parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) || use_slot(uses, step->slot, SLOT_TENSOR) ? -1 : 0;
+}
+
 static int parse_layout(PyObject *source, SlotUse *uses, TensorStep *step) {
     if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) || use_slot(uses, step->slot, SLOT_TENSOR) ||
         integer_list_parse(PyTuple_GET_ITEM(source, 2), uses, &step->strides, &step->stride_count))
@@ -141,6 +146,8 @@ static int parse_step(LaunchPlan *plan, PyObject *source, SlotUse *uses, Step *s
         return parse_layout(source, uses, &step->tensor);
     case STEP_FREE:
         return parse_free(source, plan, uses, &step->tensor);
+    case STEP_WRITTEN:
+        return parse_written(source, uses, &step->tensor);
     }
     return -1;
 }
@@ -399,6 +406,7 @@ static void free_step(Step *step) {
         aten_call_free(step->aten);
         break;
     case STEP_FREE:
+    case STEP_WRITTEN:
         break;
     }
 }
@@ -442,7 +450,7 @@ static void plan_dealloc(PyObject *self) {
 }
 
 static PyObject *describe_step(const Step *step) {
-    static const char *const names[] = {"alloc", "view", "kernel", "aten", "layout", "free"};
+    static const char *const names[] = {"alloc", "view", "kernel", "aten", "layout", "free", "written"};
     if (step->kind == STEP_ATEN)
         return aten_call_describe(step->aten);
     if (step->kind == STEP_KERNEL)

@@ -61,6 +61,7 @@ typedef struct TorchSymbols {
     bool (*deterministic_warn_only)(const void *);
     int8_t (*autocast_dtype)(int8_t);
     bool (*requires_grad)(const void *);
+    void (*bump_version)(const void *);
     int8_t (*default_dtype)(void);
     PyObject *(*wrap)(TensorHandle);
     int32_t (*cuda_stream)(int32_t, void **);
@@ -329,6 +330,7 @@ PyObject *slot_object(Slot *slot); /* borrowed Python tensor, made if there was 
 int slot_data(Slot *slot, void **pointer);
 int slot_size(Slot *slot, int64_t dimension, int64_t *size);
 int slot_stride(Slot *slot, int64_t dimension, int64_t *stride);
+int slot_written(Slot *slot); /* counts a write in the tensor's version */
 /* Copies the tensor to one with these strides, unless it has them. */
 int slot_lay_out(Slot *slot, Py_ssize_t dimensions, const int64_t *strides);
 int slot_element_count(Slot *slot, int64_t *count);

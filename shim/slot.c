@@ -171,6 +171,19 @@ PyObject *slot_object(Slot *slot) {
     return object;
 }
 
+int slot_written(Slot *slot) {
+    if (slot->handle && torch.symbol.bump_version) {
+        torch.symbol.bump_version(slot->handle);
+        return 0;
+    }
+    PyObject *tensor = slot_object(slot);
+    PyObject *module = tensor ? PyImport_ImportModule("torch.autograd.graph") : NULL;
+    PyObject *result = module ? PyObject_CallMethod(module, "increment_version", "O", tensor) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
 int slot_data(Slot *slot, void **pointer) {
     if (!torch.direct)
         return object_data(slot->object, pointer);

@@ -61,6 +61,7 @@ static const SymbolRow symbol_rows[] = {
     ROW(deterministic_warn_only, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", LIBRARY_CPU, true),
     ROW(autocast_dtype, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", LIBRARY_CPU, true),
     ROW(requires_grad, "_ZNK3c1010TensorImpl13requires_gradEv", LIBRARY_CORE, true),
+    ROW(bump_version, "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE", LIBRARY_CPU, false),
     ROW(default_dtype, "_ZN3c1031get_default_dtype_as_scalartypeEv", LIBRARY_CORE, true),
     ROW(wrap, "_Z16THPVariable_WrapON2at10TensorBaseE", LIBRARY_PYTHON, true),
     ROW(cuda_stream, "aoti_torch_get_current_cuda_stream", LIBRARY_CUDA, false),

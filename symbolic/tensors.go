@@ -368,6 +368,7 @@ func (in *Interpreter) askTensorCall(call *hostedCall) (*trace.Outcome, error) {
 func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) (Value, error) {
 	node := in.graph.Append(call.target, call.args, call.keywords, nil, nil)
 	node.Callee = int64(call.callee)
+	node.Unrecorded = !in.state.GradMode
 	node.Origin = in.origin()
 	node.MayRaise = true // for all that is known: fake tensors have neither contents nor memory
 	in.hosted[node] = true

@@ -189,12 +189,19 @@ class Recorder:
 INTERNAL_WORDS = (
     "quantize mkldnn miopen cudnn sparse fbgemm fft_ linalg_ polynomial rnn lstm gru pool1d pool3d upsample "
     "grid_sample histogram pad1d pad2d pad3d unpool stft scatter_list window coalesce names rename "
-    "slice_scatter diagonal_scatter dim_order sym_ chebyshev"
+    "dim_order sym_ chebyshev"
 ).split()
 
 
 # Rows of the operator table whose names look internal.
-LISTED_INTERNAL = ("_softmax", "_log_softmax", "_to_copy", "linalg_vector_norm", "_adaptive_avg_pool2d_backward")
+LISTED_INTERNAL = (
+    "_softmax",
+    "_log_softmax",
+    "_safe_softmax",
+    "_to_copy",
+    "linalg_vector_norm",
+    "_adaptive_avg_pool2d_backward",
+)
 
 
 def schemas() -> list[str]:

@@ -29,6 +29,11 @@ def mask(*sizes: int) -> Tensor:
     return torch.rand(*sizes) > 0.5
 
 
+def holed() -> Tensor:
+    """Elements of which some rows and columns hold no zero, one zero, or two."""
+    return torch.tensor([[2.0, 0.0, 3.0], [1.5, 4.0, 0.0], [0.5, 2.0, 0.0]], dtype=torch.float64)
+
+
 def indices(bound: int, *sizes: int) -> Tensor:
     """Random indices, which may repeat."""
     return torch.randint(0, bound, sizes)
@@ -128,6 +133,15 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "masked_fill.Scalar": [lambda: {"mask": mask(3, 4)}],
     "masked_fill.Tensor": [lambda: {"mask": mask(3, 4), "value": between(0.2, 0.9)}],
     "polygamma": [lambda: {"n": 1}],
+    "div.Scalar_mode": [lambda: {"rounding_mode": None}, lambda: {"self": real(3, 4), "rounding_mode": "floor"}],
+    "mvlgamma": [lambda: {"self": between(2, 4, 3, 4), "p": 3}],
+    "special_i1": [lambda: {"self": real(3, 4)}],
+    "special_i1e": [lambda: {"self": real(3, 4)}],
+    "special_log_ndtr": [lambda: {"self": real(3, 4)}],
+    "special_xlog1py.other_scalar": [lambda: {"other": 0.5}, lambda: {"other": -1, "kink": True}],
+    "igamma": [lambda: {"self": between(1, 2, 3, 4), "fixed": ["self"], "other": between(0.5, 2, 3, 4)}],
+    "igammac": [lambda: {"self": between(1, 2, 3, 4), "fixed": ["self"], "other": between(0.5, 2, 3, 4)}],
+    "angle": [lambda: {"self": real(3, 4)}],
     "special_zeta": [
         lambda: {"self": torch.full((3, 4), 2.5, dtype=torch.float64), "fixed": ["self"], "other": between(1, 3, 3, 4)}
     ],
@@ -163,6 +177,22 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "std.dim": [lambda: {"dim": [1]}],
     "var.correction": [lambda: {"dim": [1], "correction": 0}, lambda: {"dim": None}],
     "std.correction": [lambda: {"dim": [1], "correction": 0, "keepdim": True}],
+    "var_mean.dim": [lambda: {"dim": [1]}, lambda: {"dim": [0], "unbiased": False, "keepdim": True}],
+    "std_mean.dim": [lambda: {"dim": [1]}],
+    "var_mean.correction": [lambda: {"dim": [1], "correction": 0}, lambda: {"dim": None}],
+    "std_mean.correction": [lambda: {"dim": [1], "correction": 0, "keepdim": True}],
+    "prod": [lambda: {}, lambda: {"self": torch.tensor([2.0, 0.0, 3.0], dtype=torch.float64)}],
+    "prod.dim_int": [lambda: {"dim": 1}, lambda: {"self": holed(), "dim": 0, "keepdim": True}],
+    "cumprod": [lambda: {"dim": 1}, lambda: {"self": holed(), "dim": 0}, lambda: {"self": holed(), "dim": 1}],
+    "logcumsumexp": [lambda: {"self": real(3, 4), "dim": 1}],
+    "cummax": [lambda: {"self": real(3, 4), "dim": 1}],
+    "cummin": [lambda: {"self": real(3, 4), "dim": 0}],
+    "median.default": [
+        lambda: {"self": real(3, 5)},
+        lambda: {"self": torch.ones(3, dtype=torch.float64), "kink": True},
+    ],
+    "nanmedian.default": [lambda: {"self": real(3, 5)}],
+    "aminmax": [lambda: {"self": real(3, 4), "dim": 1}, lambda: {"self": real(3, 4)}],
     "logsumexp": [lambda: {"dim": [1]}],
     "linalg_vector_norm": [lambda: {"dim": [1]}, lambda: {"ord": 1, "dim": [0], "keepdim": True}, lambda: {}],
     "norm.ScalarOpt_dim": [lambda: {"p": 2, "dim": [1]}],
@@ -174,6 +204,13 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "addmv": [lambda: _product((3,), (3, 4), (4,))("self", "mat", "vec")],
     "mv": [lambda: _product((3, 4), (4,))("self", "vec")],
     "dot": [lambda: _product((4,), (4,))("self", "tensor")],
+    "vdot": [lambda: _product((4,), (4,))("self", "other")],
+    "addr": [lambda: {**_product((3, 4), (3,), (4,))("self", "vec1", "vec2"), "beta": 0.5, "alpha": 2}],
+    "addbmm": [lambda: {**_product((2,), (2, 3, 4), (2, 4, 2))("self", "batch1", "batch2"), "beta": 0.5, "alpha": 2}],
+    "inner": [
+        lambda: _product((2, 3, 4), (5, 4))("self", "other"),
+        lambda: _product((4,), (4,))("self", "other"),
+    ],
     "outer": [lambda: _product((3,), (4,))("self", "vec2")],
     "matmul": [
         lambda: _product((3, 4), (4, 2))("self", "other"),
@@ -190,6 +227,11 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "conv1d": [_convolution(1)],
     "conv2d": [_convolution(2), lambda: {**_convolution(2)(), "bias": None, "stride": [2, 2], "padding": [1, 1]}],
     "conv3d": [_convolution(3)],
+    "conv1d.padding": [lambda: {**_convolution(1)(), "padding": "valid"}],
+    "conv2d.padding": [
+        lambda: {**_convolution(2)(), "weight": real(3, 2, 3, 5), "padding": "same", "dilation": [1, 2]}
+    ],
+    "conv3d.padding": [lambda: {**_convolution(3)(), "weight": real(3, 2, 3, 1, 3), "padding": "same"}],
     "conv_transpose1d": [_convolution(1, True)],
     "conv_transpose2d.input": [_convolution(2, True)],
     "conv_transpose3d.input": [_convolution(3, True)],
@@ -208,6 +250,10 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "softmax.int": [lambda: {"self": real(3, 4)}],
     "log_softmax.int": [lambda: {"self": real(3, 4)}],
     "_softmax": [lambda: {"self": real(3, 4)}],
+    "_safe_softmax": [
+        lambda: {"self": real(3, 4)},
+        lambda: {"self": torch.tensor([[-torch.inf, 1.0], [-torch.inf, -torch.inf]]).double(), "kink": True},
+    ],
     "_log_softmax": [lambda: {"self": real(3, 4)}],
     "layer_norm": [
         lambda: {"input": real(3, 4), "normalized_shape": [4], "weight": real(4), "bias": real(4)},
@@ -232,6 +278,14 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "scatter.src": [lambda: _scattered(src=real(3, 2))],
     "scatter.value": [lambda: _scattered(value=2.5)],
     "scatter_add": [lambda: _scattered(src=real(3, 2))],
+    "scatter_reduce.two": [
+        lambda: _scattered(src=real(3, 2), reduce="sum"),
+        lambda: _scattered(src=real(3, 2), reduce="sum", include_self=False),
+        lambda: _scattered(src=real(3, 2), reduce="mean"),
+        lambda: _scattered(src=real(3, 2), reduce="mean", include_self=False),
+        lambda: _scattered(src=real(3, 2), reduce="amax"),
+        lambda: _scattered(src=real(3, 2), reduce="amin", include_self=False),
+    ],
     "index_add": [lambda: _along_rows(source=real(2, 4), alpha=2)],
     "index_copy": [lambda: _along_rows(source=real(2, 4))],
     "index_fill.int_Scalar": [lambda: _along_rows(value=2.5)],
@@ -240,6 +294,13 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "stack": [lambda: {"tensors": [real(3, 4), real(3, 4)], "dim": 1}],
     "constant_pad_nd": [lambda: {"pad": [1, 2, 0, 1], "value": 3}, lambda: {"pad": [-1, 2]}],
     "repeat": [lambda: {"repeats": [2, 1, 3]}],
+    "repeat_interleave.self_int": [
+        lambda: {"self": real(3, 4), "repeats": 2, "dim": 1},
+        lambda: {"self": real(3, 4), "repeats": 3},
+    ],
+    "slice_scatter": [lambda: {"self": real(3, 4), "src": real(3, 2), "dim": 1, "start": 0, "end": 4, "step": 2}],
+    "select_scatter": [lambda: {"self": real(3, 4), "src": real(3), "dim": 1, "index": 2}],
+    "diagonal_scatter": [lambda: {"self": real(3, 4), "src": real(3), "offset": 1}],
     "flip": [lambda: {"dims": [0, 1]}],
     "roll": [lambda: {"shifts": [1, -1], "dims": [0, 1]}, lambda: {"shifts": [5]}],
     "sort.stable": [lambda: {"stable": True}],
@@ -247,9 +308,23 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "glu": [lambda: {"self": real(3, 4)}],
     "_to_copy": [lambda: {"dtype": torch.float64}],
     # losses
-    "cross_entropy_loss": [lambda: {**_classes(2), "self": real(4, 3)}],
+    "cross_entropy_loss": [
+        lambda: {**_classes(2), "self": real(4, 3)},
+        lambda: {**_classes(3), "self": real(4, 3, 2)},
+        lambda: {**_classes(2), "self": real(4, 3), "label_smoothing": 0.1, "ignore_index": 1},
+        lambda: {**_classes(4), "self": real(4, 3, 2, 2), "label_smoothing": 0.2, "reduction": 2},
+        lambda: {
+            **_classes(2),
+            "self": real(4, 3),
+            "label_smoothing": 0.1,
+            "weight": between(0.5, 1, 3),
+            "fixed": ["weight"],
+        },
+    ],
     "nll_loss_nd": [
         lambda: _classes(2),
+        lambda: _classes(3),
+        lambda: {**_classes(3), "reduction": 0},
         lambda: _classes(4),
         lambda: {**_classes(2), "weight": between(0.5, 1, 3), "fixed": ["weight"]},
     ],

@@ -256,10 +256,122 @@ class _InPlace:
         product[0] = 1
         return product.exp()
 
+    @staticmethod
+    def part_of_a_part(x: Tensor, y: Tensor) -> Tensor:
+        total = torch.zeros(3, 3, dtype=x.dtype)
+        total[1:, ::2] = x[:2, :2] * y[0, 0]
+        total[:, 1].mul_(y[1])
+        total.diagonal().add_(x[2])
+        return total.sin()
+
+    @staticmethod
+    def pieces(x: Tensor, y: Tensor) -> Tensor:
+        table = torch.ones(3, 3, dtype=x.dtype)
+        first, second = table.split(2)
+        row, _, last = table.unbind(1)
+        second.add_(first[1], alpha=3)
+        last.mul_(row * 2)
+        return x * y * table
+
+    @staticmethod
+    def transposed(x: Tensor, y: Tensor) -> Tensor:
+        total = torch.zeros_like(x).t()
+        total[0] = y[1]
+        other = (x * y).t().clone()
+        other[:, 1] = x[0]
+        return total * other
+
+    @staticmethod
+    def shifted_indices(x: Tensor, y: Tensor) -> Tensor:
+        indices = torch.zeros(3, 3, dtype=torch.int64)
+        indices[:, 1:] = torch.arange(6).reshape(3, 2) % 3
+        return x.gather(1, indices) * y
+
+    @staticmethod
+    def copied(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        product, copy = x * y, torch.zeros(3, 3, dtype=x.dtype)
+        copy.copy_(product)
+        return product, copy
+
 
 @pytest.mark.parametrize("name", [name for name in vars(_InPlace) if not name.startswith("_")])
-def test_in_place_operations(name: str) -> None:
-    same(getattr(_InPlace, name), leaf(3, 3), leaf(3, 3))
+def test_in_place_operations(name: str, trained: Graphs) -> None:
+    same(getattr(_InPlace, name), leaf(3, 3), leaf(3, 3), trained=trained)
+
+
+def test_copies_have_memory_of_their_own() -> None:
+    product, copy = fusee.compile(_InPlace.copied)(leaf(3, 3), leaf(3, 3))
+    assert product.untyped_storage().data_ptr() != copy.untyped_storage().data_ptr()
+
+
+class _Unrecorded:
+    """Programs that change tensors while gradients are not recorded."""
+
+    @staticmethod
+    def all(x: Tensor, y: Tensor) -> Tensor:
+        product = x * y
+        with torch.no_grad():
+            product.mul_(2)
+        return product.sum()
+
+    @staticmethod
+    def part(x: Tensor, y: Tensor) -> Tensor:
+        product = x * y
+        with torch.no_grad():
+            product[0] = 1
+        return product * product
+
+    @staticmethod
+    def constants(x: Tensor, y: Tensor) -> Tensor:
+        total = torch.zeros(3, 3, dtype=x.dtype)
+        with torch.no_grad():
+            total.add_(x)
+        return total * y
+
+    @staticmethod
+    def view(x: Tensor, y: Tensor) -> Tensor:
+        with torch.no_grad():
+            scale = x.expand(2, 3, 3).sum(0)
+        return scale * y
+
+
+@pytest.mark.parametrize("name", [name for name in vars(_Unrecorded) if not name.startswith("_")])
+def test_changes_that_are_not_recorded(name: str) -> None:
+    same(getattr(_Unrecorded, name), leaf(3, 3), leaf(3, 3))
+
+
+def test_views_of_parameters_need_no_gradients_without_grad_mode() -> None:
+    weight = nn.Parameter(torch.randn(1, 3))
+
+    def program(x: Tensor) -> Tensor:
+        return torch.cat((weight.expand(2, -1), x))
+
+    with torch.no_grad():
+        explained = fusee.explain(program)(torch.randn(2, 3))
+    assert "why" not in explained.graphs[0]
+
+
+def test_parameters_change_in_a_plan() -> None:
+    weight, other = leaf(3), leaf(3)
+
+    def program() -> None:
+        with torch.no_grad():
+            for parameter in (weight, other):
+                parameter.mul_(0.5).add_(parameter, alpha=-0.1)
+
+    before = weight.detach().clone()
+    assert "why" not in fusee.explain(program)().graphs[0]
+    torch.testing.assert_close(weight.detach(), before * 0.45)
+    assert weight.requires_grad
+
+
+def test_what_a_graph_writes_gets_a_new_version() -> None:
+    buffer, weight = torch.ones(3), leaf(3).float().detach().requires_grad_()
+    result = (weight * buffer).sum()
+    compiled = fusee.compile(lambda tensor: tensor.add_(1))
+    compiled(buffer)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
 
 
 def test_running_statistics_are_updated_once(trained: Graphs) -> None:
@@ -302,6 +414,23 @@ class _Dropout:
     @staticmethod
     def twice(x: Tensor, y: Tensor) -> Tensor:
         return F.dropout(F.dropout(x, 0.5).exp() @ y, 0.25)
+
+    @staticmethod
+    def in_place(x: Tensor, y: Tensor) -> Tensor:
+        return F.dropout(x * y, 0.4, inplace=True) * y
+
+    @staticmethod
+    def attention(x: Tensor, y: Tensor) -> Tensor:
+        query, key = x.view(1, 2, 3, 6), y.view(1, 2, 3, 6)
+        return F.scaled_dot_product_attention(query, key, key, dropout_p=0.3)
+
+    @staticmethod
+    def noise(x: Tensor, y: Tensor) -> Tensor:
+        return (x * torch.randn_like(y) + torch.rand(6, dtype=y.dtype) + torch.empty_like(x).uniform_(1, 2) * x) * y
+
+    @staticmethod
+    def mask(x: Tensor, y: Tensor) -> Tensor:
+        return x * y * torch.bernoulli(torch.full_like(y, 0.5)) + x * torch.empty(6, dtype=x.dtype).bernoulli_(0.3)
 
 
 @pytest.mark.parametrize("name", [name for name in vars(_Dropout) if not name.startswith("_")])

@@ -181,6 +181,12 @@ def test_free_and_reuse(mode: str) -> None:
     assert plan(1, 2, [1, 0], steps)(torch.ones(1))[0].shape == (2,)
 
 
+def test_written_inputs_get_a_new_version(mode: str) -> None:
+    tensor = torch.ones(1)
+    plan(1, 1, [0], [("written", 0)])(tensor)
+    assert tensor._version == 1
+
+
 def test_memory_errors_are_torchs_own(mode: str) -> None:
     run = plan(0, 1, [0], [alloc(0, [1 << 58], [1])])
     with pytest.raises(RuntimeError) as mine:

@@ -51,6 +51,9 @@ func (r *Nodes) node(item bytecode.Object) (*graph.Node, error) {
 	if !isText {
 		return nil, errors.New("a node's target is no text")
 	}
+	if target == "aten._unsafe_view.default" { // a view of what nothing else names
+		target = "aten.view.default"
+	}
 	args, err := r.values(trace.Items(fields[2]))
 	if err != nil {
 		return nil, err
@@ -141,7 +144,7 @@ func (r *Nodes) unknown(target string, args []graph.Value, keywords []graph.Keyw
 	}
 	positional, named := split(schema, values)
 	node := r.graph.Append(target, positional, named, outputs, nil)
-	node.Mutates, node.Random, node.Schema = mutated, random, schema
+	node.Mutates, node.Random, node.Schema, node.Unrecorded = mutated, random, schema, !r.state.GradMode
 	return node, nil
 }
 

@@ -133,14 +133,7 @@ func kernelWithoutCode(plan *backend.Compiled) (name string, found bool) {
 
 // needsAutograd tells graphs whose operations autograd must record.
 func needsAutograd(g *graph.Graph) bool {
-	for _, node := range g.Nodes {
-		for _, output := range node.Outputs {
-			if output.Meta.RequiresGrad {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Nodes, (*graph.Node).Recorded)
 }
 
 // returnsDetached tells graphs with an output that shares the memory of an argument but not its gradients: the views of a launch plan are those
