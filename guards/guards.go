@@ -316,6 +316,8 @@ func (s *Source) Path(name func(Accessor) string) string {
 		return parent + ".cell_contents"
 	case "viewed":
 		return parent + ".mapping"
+	case "progress":
+		return "progress of " + parent
 	case "subclasses":
 		return parent + ".__subclasses__()"
 	}

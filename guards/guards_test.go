@@ -155,6 +155,7 @@ func TestPathsReadAsPython(t *testing.T) {
 		"list(x.values())[3]":     x.Child("items_at", int64(3)),
 		"type(x)":                 x.Child("type", nil),
 		"x.mapping":               x.Child("viewed", nil),
+		"progress of x":           x.Child("progress", nil),
 		"x.f.cell_contents":       x.Child("attr", "f").Child("contents", nil),
 		"SCALE":                   p.Root(Accessor{Kind: "global", Argument: "SCALE"}),
 		"<function>.__defaults__": p.Root(Accessor{Kind: "function"}).Child("attr", "__defaults__"),

@@ -117,9 +117,65 @@ static Found access_item(PyObject *sequence, Py_ssize_t index) {
     return (Found){item, true};
 }
 
-static PyObject *viewed_dict(PyObject *view) {
-    bool is_view = PyDictKeys_Check(view) || PyDictValues_Check(view) || PyDictItems_Check(view);
-    return is_view ? (PyObject *)((_PyDictViewObject *)view)->dv_dict : NULL;
+static bool is_dict_iterator(PyObject *value) {
+    return Py_IS_TYPE(value, &PyDictIterKey_Type) || Py_IS_TYPE(value, &PyDictIterValue_Type) ||
+           Py_IS_TYPE(value, &PyDictIterItem_Type);
+}
+
+/* An iterator whose first reference is what it walks over. */
+static bool is_walker(PyObject *value) {
+    return is_dict_iterator(value) || Py_IS_TYPE(value, &PyListIter_Type) || Py_IS_TYPE(value, &PyTupleIter_Type) ||
+           Py_IS_TYPE(value, &PyEnum_Type) || Py_IS_TYPE(value, &PyZip_Type);
+}
+
+static int take_first(PyObject *referent, void *first) {
+    *(PyObject **)first = referent;
+    return 1; /* ends the walk */
+}
+
+/* The dict below a view, or what an iterator walks over: NULL once it has come to the end. */
+static PyObject *viewed(PyObject *value) {
+    if (PyDictKeys_Check(value) || PyDictValues_Check(value) || PyDictItems_Check(value))
+        return (PyObject *)((_PyDictViewObject *)value)->dv_dict;
+    PyObject *first = NULL;
+    if (is_walker(value))
+        Py_TYPE(value)->tp_traverse(value, take_first, &first);
+    return first;
+}
+
+/* The position in a list or tuple, the number that an enumerate gives next, or whether a zip is strict. */
+static PyObject *reduced_progress(PyObject *iterator) {
+    PyObject *reduced = PyObject_CallMethod(iterator, "__reduce__", NULL), *progress = NULL;
+    if (reduced && Py_IS_TYPE(iterator, &PyZip_Type))
+        progress = PyBool_FromLong(PyTuple_GET_SIZE(reduced) > 2);
+    else if (reduced && Py_IS_TYPE(iterator, &PyEnum_Type))
+        progress = Py_XNewRef(sequence_item(PyTuple_GET_ITEM(reduced, 1), 1));
+    else if (reduced)
+        progress = Py_XNewRef(sequence_item(reduced, 2));
+    Py_XDECREF(reduced);
+    return progress;
+}
+
+/* The position in a dict, or how many numbers are left of a range. */
+static PyObject *hinted_progress(PyObject *iterator) {
+    PyObject *dict = viewed(iterator), *left = PyObject_CallMethod(iterator, "__length_hint__", NULL);
+    if (!left || !dict)
+        return left;
+    PyObject *position = PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - PyLong_AsSsize_t(left));
+    Py_DECREF(left);
+    return position;
+}
+
+/* How far an iterator is; a new reference, or NULL for what is none and at the end. */
+static PyObject *progress(PyObject *iterator) {
+    PyObject *found = NULL;
+    if (is_dict_iterator(iterator) ? viewed(iterator) != NULL : Py_IS_TYPE(iterator, &PyRangeIter_Type))
+        found = hinted_progress(iterator);
+    else if (is_walker(iterator))
+        found = reduced_progress(iterator);
+    if (!found)
+        PyErr_Clear();
+    return found;
 }
 
 /* A new list, or NULL for what is no class. */
@@ -175,7 +231,9 @@ static Found fetch(GuardRun *run, GuardNode *node) {
     case ACCESS_CONTENTS:
         return borrowed(PyCell_Check(parent) ? PyCell_GET(parent) : NULL);
     case ACCESS_VIEWED:
-        return borrowed(viewed_dict(parent));
+        return borrowed(viewed(parent));
+    case ACCESS_PROGRESS:
+        return (Found){progress(parent), true};
     case ACCESS_SUBCLASSES:
         return (Found){subclasses(parent), true};
     }

@@ -20,6 +20,7 @@ typedef enum Accessor {
     ACCESS_TYPE,
     ACCESS_CONTENTS,
     ACCESS_VIEWED,
+    ACCESS_PROGRESS,
     ACCESS_SUBCLASSES,
 } Accessor;
 

@@ -16,6 +16,7 @@ static const NameRow accessor_rows[] = {
     {"field", ACCESS_FIELD, 1},    {"dict", ACCESS_DICT, 0},         {"key", ACCESS_KEY, 1},
     {"item", ACCESS_ITEM, 1},      {"items_at", ACCESS_ITEM_AT, 1},  {"type", ACCESS_TYPE, 0},
     {"contents", ACCESS_CONTENTS, 0}, {"viewed", ACCESS_VIEWED, 0},
+    {"progress", ACCESS_PROGRESS, 0},
     {"subclasses", ACCESS_SUBCLASSES, 0}, {NULL, 0, 0},
 };
 

@@ -422,6 +422,7 @@ static bool watch_identity(const Subject *subject, const Subject *parent) {
     case ACCESS_ATTRIBUTE:
     case ACCESS_TYPE:
     case ACCESS_VIEWED:
+    case ACCESS_PROGRESS:
     case ACCESS_SUBCLASSES:
         return false;
     }

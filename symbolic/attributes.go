@@ -516,7 +516,7 @@ func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error)
 		return nil, err
 	}
 	if reference == nil {
-		return nil, in.raiseMissingAttribute("module '"+v.name+"' has no attribute '"+name+"'", v, name)
+		return v.computedAttribute(in, name)
 	}
 	if !libraryModule(v.name) { // the module's __getattr__ made it
 		return in.found(&Lazy{reference: reference, source: in.objectSource(v.id).Child("attr", name)}), nil
@@ -524,6 +524,28 @@ func (v *PythonModule) getAttribute(in *Interpreter, name string) (Value, error)
 	value := in.found(&Lazy{reference: reference, source: in.objectSource(v.id).Child("dict", nil).Child("key", name)})
 	v.read[name] = value
 	return value, nil
+}
+
+// computedAttribute is one that a module's class or its __getattr__ gives, as torch.backends.cudnn.enabled.
+func (v *PythonModule) computedAttribute(in *Interpreter, name string) (Value, error) {
+	switch {
+	case v.class != nil && libraryModule(v.name):
+		return in.existingAttribute(&existing{v.id, v.source}, name)
+	case v.class != nil:
+		return nil, unsupported(reasonAttribute, "%s.%s", shortName(v.class.name), name)
+	}
+	namespace, err := v.namespace(in)
+	if err != nil {
+		return nil, err
+	}
+	fallback, err := namespace.lookup(in, text("__getattr__"))
+	if err != nil || fallback == nil {
+		if err == nil {
+			err = in.raiseMissingAttribute("module '"+v.name+"' has no attribute '"+name+"'", v, name)
+		}
+		return nil, err
+	}
+	return in.tailCall(fallback, Arguments{Positional: []Value{text(name)}})
 }
 
 // namespace is the module's dict, which is also the globals of its functions.

@@ -194,6 +194,8 @@ func objectOf(value Value) *existing {
 		return v.object
 	case *dictView:
 		return v.object
+	case *heldIterator:
+		return v.object
 	case *Opaque:
 		return v.object
 	case *Array:
@@ -226,6 +228,8 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 		return in.describedDeque(d, object)
 	case "dict_view":
 		return in.describedView(d, object)
+	case "iterator":
+		return in.describedIterator(d, object)
 	case "slice", "range":
 		return in.describedBounds(d, object)
 	case "function":
@@ -240,7 +244,8 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 		return in.describedClass(d, source)
 	case "module":
 		name, _ := d.Payload.(string)
-		return &PythonModule{id: d.ID, name: name, source: source, read: map[string]Value{}}, nil
+		class, err := in.subclassOf(d.TypeID, "module")
+		return &PythonModule{id: d.ID, name: name, source: source, class: class, read: map[string]Value{}}, err
 	case "object", "module_tree":
 		return in.describedInstance(d, object)
 	case "property", "staticmethod", "classmethod", "partial":

@@ -252,6 +252,7 @@ type PythonModule struct {
 	id      trace.ObjectID
 	name    string
 	source  *guards.Source
+	class   *Class           // where it derives from the class of modules, as those of torch.backends do
 	globals *Dict            // its __dict__, once asked for
 	read    map[string]Value // attributes of a library's module
 }

@@ -5,6 +5,7 @@ They write and make objects without running code of the user: the capture alread
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import types
@@ -227,6 +228,19 @@ def make_zip_longest(iterables: tuple[Any, ...], fill: Any) -> Iterator[Any]:
     return itertools.zip_longest(*iterables, fillvalue=fill)
 
 
+def rest_of_range(iterator: Iterator[int]) -> tuple[int, int, int]:
+    """Bounds and step of the numbers that an iterator over a range has yet to give."""
+    reduced: Any = iterator.__reduce__()
+    rest: range = reduced[1][0][reduced[2] :]
+    return rest.start, rest.stop, rest.step
+
+
+def advance_iterator(iterator: Iterator[Any], count: int) -> None:
+    """Take as many items as the captured code took, and the end or the error that it met behind them."""
+    with contextlib.suppress(RuntimeError):  # the program saw it
+        _advanced(iterator, count)
+
+
 def _advanced(iterator: Iterator[Any], count: int) -> Iterator[Any]:
     for _ in range(count):
         next(iterator, None)
@@ -281,6 +295,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_exception": make_exception,
     "make_function": make_function,
     "make_partial": make_partial,
+    "advance_iterator": advance_iterator,
     "make_iterator": make_iterator,
     "make_reversed": make_reversed,
     "make_stale": make_stale,

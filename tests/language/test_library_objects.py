@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import threading
+import types
 import typing
 import warnings
 from collections import deque
@@ -277,3 +278,32 @@ def test_compiled_within_and_handed_out() -> None:
     made, result = fusee.compile(function)(torch.ones(2))
     assert type(made) is type(fusee.compile(_doubled))
     assert torch.equal(result, torch.full((2,), 2.0)) and torch.equal(made(result), torch.full((2,), 4.0))
+
+
+def test_flags_of_backends_are_read_and_guarded() -> None:
+    def program(x: Any) -> Any:
+        return torch.einsum("ij,jk->ik", x, x) + (1 if torch.backends.cudnn.enabled else 2)
+
+    compiled = fusee.compile(program, fullgraph=True)
+    for enabled in (True, False, True):
+        with torch.backends.cudnn.flags(enabled=enabled):
+            torch.testing.assert_close(compiled(torch.ones(2, 2)), program(torch.ones(2, 2)))
+
+
+def test_modules_with_a_getattr_of_their_own() -> None:
+    lengths = types.ModuleType("lengths")
+    exec(
+        "def __getattr__(name):\n    if name == 'missing': raise AttributeError(name)\n    return len(name)",
+        vars(lengths),
+    )
+
+    def program(x: Any) -> Any:
+        try:
+            found = lengths.missing
+        except AttributeError:
+            found = -1
+        return x + lengths.abc, found, hasattr(lengths, "missing"), hasattr(lengths, "four")
+
+    compiled = fusee.compile(program, fullgraph=True)
+    assert compiled(torch.ones(2))[1:] == program(torch.ones(2))[1:]
+    torch.testing.assert_close(compiled(torch.ones(2))[0], program(torch.ones(2))[0])

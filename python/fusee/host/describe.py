@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import _helpers
 from . import names, slots, treatment
 from .tensors import TensorReader
 
@@ -163,7 +164,18 @@ def _is_namespace(value: dict[Any, Any]) -> bool:
 
 
 def _write_view(kind: str) -> Writer:
-    return lambda writing, value: (kind, writing.mention(slots.viewed_dict(value)))
+    return lambda writing, value: (kind, writing.mention(slots.viewed(value)))
+
+
+def _write_iterator(writing: _Writing, value: Any) -> Any:
+    """What is walked over and how far; None at the end."""
+    walked = slots.viewed(value)
+    return None if walked is slots.ABSENT else (type(value).__name__, writing.mention(walked), slots.progress(value))
+
+
+def _write_range_iterator(writing: _Writing, value: Any) -> Any:
+    rest = _helpers.rest_of_range(value)
+    return type(value).__name__, writing.mention(rest), slots.progress(value)
 
 
 def _write_range(writing: _Writing, value: Any) -> Any:
@@ -391,6 +403,8 @@ _PYTHON_KINDS: dict[type, Kind] = {
     type({}.keys()): ("dict_view", _write_view("keys"), 0),
     type({}.values()): ("dict_view", _write_view("values"), 0),
     type({}.items()): ("dict_view", _write_view("items"), 0),
+    **dict.fromkeys(slots.WALKERS, ("iterator", _write_iterator, 0)),
+    type(iter(range(0))): ("iterator", _write_range_iterator, 0),
     range: ("range", _write_range, 1),
     slice: ("slice", _write_range, 1),
     types.FunctionType: ("function", _write_function, 2),

@@ -181,6 +181,7 @@ _STEPS: dict[str, Callable[..., Any]] = {
     "items_at": lambda parent, index: list(dict.values(parent))[index],
     "type": type,
     "contents": lambda parent: parent.cell_contents,
-    "viewed": slots.viewed_dict,
+    "viewed": slots.viewed,
+    "progress": slots.progress,
     "subclasses": type.__subclasses__,
 }

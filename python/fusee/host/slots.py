@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import types
 import weakref
 from collections.abc import Callable
@@ -17,6 +18,8 @@ _get_builtins = types.FunctionType.__dict__["__builtins__"].__get__
 _get_dict_offset = type.__dict__["__dictoffset__"].__get__
 
 ABSENT = object()
+_DICT_WALKERS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())))
+WALKERS: tuple[type, ...] = (*_DICT_WALKERS, type(iter([])), type(iter(())), enumerate, zip)
 _HEAP_TYPE = 1 << 9
 
 
@@ -25,9 +28,24 @@ def mro(cls: type) -> tuple[type, ...]:
     return _get_mro(cls)  # type: ignore[no-any-return]
 
 
-def viewed_dict(view: Any) -> Any:
-    """The dict below a view of it, which ``mapping`` shows a proxy of only."""
-    return gc.get_referents(view)[0]
+def viewed(value: Any) -> Any:
+    """The dict below a view of it, or what a builtin iterator walks over; ABSENT once that has come to its end."""
+    referents = gc.get_referents(value)
+    return referents[0] if referents else ABSENT
+
+
+def progress(iterator: Any) -> int:
+    """The position in a list, tuple or dict, an enumerate's next number, a zip's strictness, a range's rest."""
+    kind = type(iterator)
+    reduced: Any = None if kind in _DICT_WALKERS or kind is type(iter(range(0))) else iterator.__reduce__()
+    if kind is enumerate:
+        return int(reduced[1][1])
+    if kind is zip:
+        return len(reduced) > 2
+    if reduced is not None:
+        return int(reduced[2])
+    left = operator.length_hint(iterator)
+    return len(viewed(iterator)) - left if kind in _DICT_WALKERS else left
 
 
 def weakly(value: Any) -> Callable[[], Any]:
