@@ -308,3 +308,18 @@ def test_descriptions_do_not_depend_on_addresses() -> None:
             return table.describe([table.identify(net), table.identify(torch.ones(2))])
 
     assert once() == once()
+
+
+def test_a_large_tree_of_modules_takes_few_answers() -> None:
+    model = nn.Sequential(*(nn.ReLU() for _ in range(1000)))
+    table = ObjectTable()
+    described = {item[0]: item for item in table.describe([table.identify(model)])}
+    answers = 1
+    for layer in model:
+        number = table.identify(layer)
+        if number not in described:
+            described.update({item[0]: item for item in table.redescribe([number])})
+            answers += 1
+    kinds = collections.Counter(kind for _, kind, _, _ in described.values())
+    assert kinds["module_tree"] == 1001
+    assert answers < 10

@@ -35,6 +35,7 @@ class ObjectTable:
         self._ids: dict[int, int] = {}
         self._described: set[int] = set()
         self._queue: deque[tuple[int, int]] = deque()
+        self._postponed: dict[int, int] = {}  # depth by id of what earlier answers had no room for
         self._kinds = kinds()
         self.tensors = TensorReader(self)
 
@@ -73,21 +74,35 @@ class ObjectTable:
 
     def describe(self, references: Iterable[Reference], depth: int = _DEPTH) -> list[Description]:
         """Descriptions of these objects and, ``depth`` levels deep, of what they mention."""
-        self._queue.clear()
         for reference in references:
             self._enqueue(reference, depth)
+        return self._write_queued()
+
+    def redescribe(self, numbers: Iterable[int]) -> list[Description]:
+        """Descriptions of these ids even if they were given before.
+
+        Where one of them had no room in an earlier answer, the rest of that follows: so a large tree of modules takes
+        an answer for each few thousand objects, not a question for each object behind the first few thousand.
+        """
+        wanted = list(numbers)
+        self._described.difference_update(wanted)
+        for number in wanted:
+            self._enqueue(number, _DEPTH)
+        if not self._postponed.keys().isdisjoint(wanted):
+            postponed, self._postponed = self._postponed, {}
+            for number, depth in postponed.items():
+                self._enqueue(number, depth)
+        return self._write_queued()
+
+    def _write_queued(self) -> list[Description]:
         found: list[Description] = []
         while self._queue and len(found) < _BUDGET:
             number, left = self._queue.popleft()
             found.append(self._describe_one(number, left))
         self._described.difference_update(number for number, _ in self._queue)
+        self._postponed.update(self._queue)
+        self._queue.clear()
         return found
-
-    def redescribe(self, numbers: Iterable[int]) -> list[Description]:
-        """Descriptions of exactly these ids even if they were given before."""
-        wanted = list(numbers)
-        self._described.difference_update(wanted)
-        return self.describe(wanted)
 
     def _enqueue(self, reference: Reference, depth: int) -> None:
         if type(reference) is int and depth > 0 and reference not in self._described:
