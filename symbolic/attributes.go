@@ -76,7 +76,28 @@ func (in *Interpreter) builtinAttribute(owner Value, name string) (Value, error)
 		}
 		return nil, in.raiseAttributeError(owner, name)
 	}
+	if tuple, ok := owner.(*Tuple); ok && class.hasDict {
+		if value, err := in.shadowingField(tuple, found, name); value != nil || err != nil {
+			return value, err
+		}
+	}
 	return in.bindDescriptor(found, owner, class)
+}
+
+// shadowingField is the attribute of a tuple itself that hides a plain value of its class, nil where there is none.
+func (in *Interpreter) shadowingField(t *Tuple, found Value, name string) (Value, error) {
+	found, err := in.look(found)
+	if err != nil {
+		return nil, err
+	}
+	switch found.(type) {
+	case *Function, *Builtin, *descriptorValue, *Instance:
+		return nil, nil
+	}
+	if t.object == nil {
+		return t.fields[name], nil
+	}
+	return nil, unsupported(reasonAttribute, "%s.%s", t.class.name, name)
 }
 
 // tupleField reads an attribute set on an instance of a tuple subclass; those of existing ones are left to Python.
@@ -201,8 +222,8 @@ func (in *Interpreter) classAttribute(class, owner *Class, name string, referenc
 			in.objectSource(in.plainClass(class, owner).id).Child("attr", name).Require(in.reason(), "is", objectWire(id))
 			return in.realize(reference, in.objectSource(id))
 		}
-		if d.Kind == "object" && userClass(owner.name) {
-			// It may be a descriptor, which getattr would run.
+		if d.Kind == "object" || name == "__class__" {
+			// It may be a descriptor, which getattr would run, or hidden by one that type itself has.
 			return in.found(&Lazy{reference: reference, source: in.objectSource(owner.id).Child("dict", nil).Child("key", name)}), nil
 		}
 	}
@@ -330,6 +351,10 @@ func (in *Interpreter) classOf(value Value) (*Class, error) {
 		return nil, v.toldApart()
 	case *arrayNumber, *arrayScalar:
 		return in.resolveClass(value.typeName())
+	case *PythonModule:
+		if v.class != nil {
+			return v.class, nil
+		}
 	}
 	return in.builtinClass(value.typeName()), nil
 }
@@ -382,8 +407,18 @@ func (in *Interpreter) bindDescriptor(found, owner Value, class *Class) (Value, 
 		return in.bindWrapper(v, owner, class)
 	case *Instance:
 		return in.bindUserDescriptor(v, owner, class)
+	case *Opaque:
+		return v, in.bindsNothing(v)
 	}
 	return found, nil
+}
+
+// bindsNothing breaks at objects of unknown kinds that are descriptors, such as an unbound super object.
+func (in *Interpreter) bindsNothing(v *Opaque) error {
+	if v.kind != "super" {
+		return nil
+	}
+	return unsupported(reasonAttribute, "%s.__get__", v.kind)
 }
 
 func (in *Interpreter) bindBuiltin(v *Builtin, owner Value) (Value, error) {
@@ -575,7 +610,7 @@ func libraryModule(name string) bool {
 }
 
 func (v *PythonModule) setAttribute(in *Interpreter, name string, value Value) error {
-	if libraryModule(v.name) {
+	if libraryModule(v.name) || name == "__dict__" || name == "__class__" {
 		return unsupported(reasonMutation, "module attribute %s.%s", v.name, name)
 	}
 	namespace, err := v.namespace(in)

@@ -630,6 +630,9 @@ func (in *Interpreter) builtinNew(hook *Builtin, c *Class, arguments Arguments) 
 				return nil, err
 			}
 		}
+		if c.made == nil && c.id != 0 && c.name != "object" && !in.writtenInPython(c) {
+			return nil, unsupported(reasonOpaqueCall, "constructing %s", c.name)
+		}
 		if err := in.checkAbstract(c); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -591,6 +592,9 @@ func (in *Interpreter) makeSlots(class *Class, slots Value) error {
 	if err != nil {
 		return err
 	}
+	if err := in.unusualSlots(class, items); err != nil {
+		return err
+	}
 	for _, name := range items {
 		switch name {
 		case "__dict__":
@@ -611,6 +615,30 @@ func (in *Interpreter) makeSlots(class *Class, slots Value) error {
 		}
 	}
 	return nil
+}
+
+// unusualSlots leaves to Python what type.__new__ refuses or treats in a way of its own.
+func (in *Interpreter) unusualSlots(class *Class, names []string) error {
+	layout, seen := class.made.layout, map[string]bool{}
+	for _, name := range names {
+		switch {
+		case seen[name], name == "" || !isIdentifier(name), name == "__dict__" && class.hasDict, name == "__weakref__" && len(class.made.order) > 2,
+			slices.Contains([]string{"int", "tuple", "bytes", "type"}, layout):
+			return unsupported(reasonClass, "the slot %q", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// isIdentifier tells ASCII names that Python accepts.
+func isIdentifier(name string) bool {
+	for k, c := range name {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (k == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }
 
 func (in *Interpreter) slotNames(slots Value) ([]string, error) {

@@ -30,7 +30,7 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 			truth, err := in.truth(value)
 			return boolean(truth), true, err
 		}
-		return boolean(false), len(values) == 0, nil
+		return boolean(false), len(values)+len(arguments.Keywords) == 0, nil
 	case "type":
 		if value, ok := in.single(arguments); ok {
 			class, err := in.classOf(value)
@@ -39,7 +39,7 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 	case "super":
 		return in.constructSuper(values)
 	case "object":
-		return &Instance{class: c, fields: newFieldTable(false)}, len(values) == 0, nil
+		return &Instance{class: c, fields: newFieldTable(false)}, len(values)+len(arguments.Keywords) == 0, nil
 	case "enumerate", "zip", "map", "filter", "reversed":
 		return in.constructIterator(c.name, arguments)
 	case "str":
@@ -156,6 +156,9 @@ func integerText(n int) string {
 }
 
 func (in *Interpreter) constructDict(c *Class, arguments Arguments) (Value, bool, error) {
+	if len(arguments.Positional) > 1 {
+		return nil, true, in.raise("TypeError", c.baseName()+" expected at most 1 argument, got "+integerText(len(arguments.Positional)))
+	}
 	dict := newDict()
 	if c.name != "dict" {
 		dict.class = c

@@ -41,6 +41,7 @@ func (in *Interpreter) newException(class *Class, arguments Arguments) (*Instanc
 func (in *Interpreter) initException(v *Instance, arguments Arguments) error {
 	in.activity++
 	state := v.exception
+	state.bare = false
 	state.arguments = append([]Value{}, arguments.Positional...)
 	state.members = map[string]Value{}
 	if err := in.keywordMembers(v, arguments.Keywords); err != nil {

@@ -13,6 +13,7 @@ type exceptionState struct {
 	arguments       []Value
 	cause, context  Value // nil is None
 	suppressContext bool
+	bare            bool  // made by __new__ alone
 	raisedAt        int   // the step that raised it; 0 when it was only made
 	traceback       Value // nil is None
 	members         map[string]Value

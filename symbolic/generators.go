@@ -350,16 +350,32 @@ func (g *Generator) callMethod(in *Interpreter, name string, arguments Arguments
 		}
 		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, value, nil) })
 	case "throw":
-		exception, err := in.thrownException(arguments.Positional)
+		raised, err := in.throwing(arguments.Positional)
 		if err != nil {
 			return nil, err
 		}
-		raised := in.thrown(exception)
 		return in.stopAtEnd(g, func() (Value, error) { return g.resume(in, nil, raised) })
 	case "close":
 		return none(), g.close(in)
 	}
 	return nil, unsupported(reasonAttribute, "generator.%s", name)
+}
+
+// throwing is the exception that throw() raises in the generator: where none can be made of a class, the error of that.
+func (in *Interpreter) throwing(values []Value) (*Raised, error) {
+	exception, err := in.thrownException(values)
+	if err == nil {
+		return in.thrown(exception), nil
+	}
+	var failed *Raised
+	if !errors.As(err, &failed) || len(values) > 2 {
+		return nil, err
+	}
+	first, lookErr := in.real(values[0])
+	if class, ok := first.(*Class); lookErr == nil && ok && class.isSubclassOf("BaseException") {
+		return failed, nil
+	}
+	return nil, err
 }
 
 // thrownException is what throw(type, value, traceback) or throw(value) throws.

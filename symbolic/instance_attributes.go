@@ -24,8 +24,13 @@ func (v *Instance) getAttribute(in *Interpreter, name string) (Value, error) {
 	if v.isThreadLocal() {
 		return in.threadAttribute(v, name)
 	}
-	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
-		return nil, unsupported(reasonUserAttribute, "%s", builtin.name)
+	switch hook := custom.(type) {
+	case *Builtin:
+		if !plainAttributes(hook.name) {
+			return nil, unsupported(reasonUserAttribute, "%s", hook.name)
+		}
+	case *Instance, *descriptorValue:
+		return in.attributeOrFallback(v, name, func() (Value, error) { return in.callBound(hook, v, text(name)) })
 	}
 	return in.attributeOrFallback(v, name, func() (Value, error) { return in.genericGetAttribute(v, name) })
 }
@@ -84,7 +89,23 @@ func (in *Interpreter) attributeOrFallback(v *Instance, name string, read func()
 		return value, err
 	}
 	in.tail = tail
+	if fallback, err = in.real(fallback); err != nil {
+		return nil, err
+	}
+	if _, plain := fallback.(*Function); !plain {
+		in.tail = nil
+		return in.callBound(fallback, v, text(name))
+	}
 	return in.tailCall(fallback, Arguments{Positional: []Value{v, text(name)}})
+}
+
+// callBound calls a special method of a class that may be any descriptor, such as an object with a __get__.
+func (in *Interpreter) callBound(method Value, owner *Instance, arguments ...Value) (Value, error) {
+	bound, err := in.bindDescriptor(method, owner, owner.class)
+	if err != nil {
+		return nil, err
+	}
+	return in.call(bound, Arguments{Positional: arguments})
 }
 
 // moduleAttribute answers nn.Module.__getattr__ directly: parameters, buffers and submodules are found in their dicts.
@@ -120,7 +141,11 @@ func (in *Interpreter) moduleAttribute(v *Instance, fallback Value, name string)
 func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, error) {
 	switch name {
 	case "__class__":
-		return v.class, nil
+		if _, owner, err := in.classLookup(v.class, name); err != nil {
+			return nil, err
+		} else if owner == nil || !userClass(owner.name) {
+			return v.class, nil
+		}
 	case "__dict__":
 		if v.fields.hasDict {
 			return &fieldsDict{v}, nil
@@ -244,6 +269,10 @@ func (v *Instance) setAttribute(in *Interpreter, name string, value Value) error
 	}
 	if builtin, ok := custom.(*Builtin); ok && !plainAttributes(builtin.name) {
 		return unsupported(reasonMutation, "%s", builtin.name)
+	}
+	switch custom.(type) {
+	case *Instance, *descriptorValue:
+		return unsupported(reasonMutation, "%s of %s", hook, v.typeName())
 	}
 	return in.genericSetAttribute(v, name, value)
 }

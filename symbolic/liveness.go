@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -105,4 +106,40 @@ func readsAllVariables(code *bytecode.Code) bool {
 		}
 	}
 	return false
+}
+
+// bound lists the localsplus indexes that hold a value which the rest of the frame's code may still read.
+func bound(f *Frame) []int {
+	live := f.info.liveAt(f.info.index[f.current], f.code)
+	var indexes []int
+	for k, value := range f.locals {
+		if value != nil && live[k] {
+			indexes = append(indexes, k)
+		}
+	}
+	return indexes
+}
+
+// stateParameters are parameters for what frame k packs.
+func (r *rewriter) stateParameters(b *builder, k int) []*slot {
+	slots := make([]*slot, len(r.state(k)))
+	for i := range slots {
+		if i == 0 && b.base != nil && firstInPlace(r.frames[k]) {
+			slots[i] = b.adopt(0)
+		} else {
+			slots[i] = b.parameter(".o" + integerText(i))
+		}
+	}
+	return slots
+}
+
+// inPlace tells variables that are parameters of the code that goes on in a frame: cells are none, but for the one that super() looks for.
+func inPlace(f *Frame, index int) bool {
+	return f.code.LocalsPlusKinds[index]&(bytecode.KindCell|bytecode.KindFree) == 0 || index == 0 && firstInPlace(f)
+}
+
+// firstInPlace tells frames whose first variable is handed over as the first parameter, where super() without arguments looks for it.
+func firstInPlace(f *Frame) bool {
+	first := bound(f)
+	return len(first) > 0 && first[0] == 0 && f.code.LocalsPlusKinds[0]&bytecode.KindFree == 0 && slices.Contains(f.code.Names, "super")
 }

@@ -110,7 +110,39 @@ func (in *Interpreter) inheritsOrAccepted(subject Value, actual, class *Class) (
 			return true, nil
 		}
 	}
+	if claimed, err := in.claimedClass(subject, actual); err != nil {
+		return false, err
+	} else if claimed != nil && claimed.inherits(class) {
+		return true, nil
+	}
 	return in.virtualInstance(subject, actual, class)
+}
+
+// claimedClass is what an object of a class of the program gives for its __class__, where that may be another than its type: object_isinstance
+// of CPython's abstract.c. nil where it claims none.
+func (in *Interpreter) claimedClass(subject Value, actual *Class) (*Class, error) {
+	instance, ok := subject.(*Instance)
+	if !ok || !userClass(actual.name) {
+		return nil, nil
+	}
+	claims := false
+	for _, name := range []string{"__class__", "__getattribute__"} {
+		_, owner, err := in.classLookup(actual, name)
+		if err != nil {
+			return nil, err
+		}
+		claims = claims || owner != nil && userClass(owner.name)
+	}
+	if !claims {
+		return nil, nil
+	}
+	value, err := in.optionalAttribute(instance, "__class__")
+	if err != nil || value == nil {
+		return nil, err
+	}
+	value, err = in.real(value)
+	class, _ := value.(*Class)
+	return class, err
 }
 
 // knownBases gives a builtin class its bases.

@@ -346,12 +346,32 @@ func (in *Interpreter) constantMethod(c *Constant, method string, arguments Argu
 	return nil, false, nil
 }
 
+// checkExcess refuses arguments of object.__init__ as object_init of CPython's typeobject.c does: a class that overrides __init__ gets none
+// through, nor does one that leaves __new__ to object.
+func (in *Interpreter) checkExcess(class *Class, arguments Arguments) error {
+	if len(arguments.Positional)+len(arguments.Keywords) == 0 {
+		return nil
+	}
+	_, initOwner, err := in.classLookup(class, "__init__")
+	if err != nil {
+		return err
+	}
+	if initOwner != nil && initOwner.name != "object" {
+		return in.raise("TypeError", "object.__init__() takes exactly one argument (the instance to initialize)")
+	}
+	_, newOwner, err := in.classLookup(class, "__new__")
+	if err == nil && (newOwner == nil || newOwner.name == "object") {
+		err = in.raise("TypeError", class.baseName()+".__init__() takes exactly one argument (the instance to initialize)")
+	}
+	return err
+}
+
 // objectMethod runs the methods that object, BaseException and other builtin bases give to instances.
 func (in *Interpreter) objectMethod(v *Instance, name string, arguments Arguments) (Value, bool, error) {
 	values := arguments.Positional
 	switch name {
 	case "object.__init__":
-		return none(), true, nil
+		return none(), true, in.checkExcess(v.class, arguments)
 	case "object.__setattr__", "BaseException.__setattr__", "object.__delattr__", "BaseException.__delattr__":
 		return in.rawSetAttribute(v, values)
 	case "object.__getattribute__", "BaseException.__getattribute__":

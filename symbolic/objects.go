@@ -188,6 +188,8 @@ func objectOf(value Value) *existing {
 		}
 	case *operatorGetter:
 		return v.object
+	case *descriptorValue:
+		return v.object
 	case *codeValue:
 		return v.object
 	case *Deque:
@@ -244,8 +246,7 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 		return in.describedClass(d, source)
 	case "module":
 		name, _ := d.Payload.(string)
-		class, err := in.subclassOf(d.TypeID, "module")
-		return &PythonModule{id: d.ID, name: name, source: source, class: class, read: map[string]Value{}}, err
+		return in.describedModule(d, name, object)
 	case "object", "module_tree":
 		return in.describedInstance(d, object)
 	case "property", "staticmethod", "classmethod", "partial":
@@ -255,6 +256,25 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 		return &LibraryValue{kind: d.Kind, text: name, id: d.ID, path: source}, nil
 	}
 	return &Opaque{object, d.Kind}, nil
+}
+
+// describedModule is a module; one whose class does something of its own when attributes are read or written is left to Python.
+func (in *Interpreter) describedModule(d *trace.Description, name string, object *existing) (Value, error) {
+	class, err := in.subclassOf(d.TypeID, "module")
+	module := &PythonModule{id: d.ID, name: name, source: object.source, class: class, read: map[string]Value{}}
+	if err != nil || class == nil || !userClass(class.name) {
+		return module, err
+	}
+	for _, hook := range []string{"__getattribute__", "__setattr__", "__delattr__"} {
+		found, _, err := in.classLookup(class, hook)
+		if err != nil {
+			return nil, err
+		}
+		if _, python := found.(*Function); python {
+			return &Opaque{object, class.name}, nil
+		}
+	}
+	return module, nil
 }
 
 // guardDescribed adds the guard that makes the description's kind hold at the next call.

@@ -37,6 +37,15 @@ func makeBinaryOperators() []operatorRow {
 	return rows
 }
 
+// target is the function that Python computes an operator between constants with: in place it does the same with values that never change, but
+// its errors say so.
+func (row operatorRow) target(left Value) string {
+	if _, constant := left.(*Constant); constant && row.inplace != nil {
+		return "operator." + row.inplace.function
+	}
+	return "operator." + row.function
+}
+
 // operatorOf is the row of a function of the module operator, not in place.
 func operatorOf(function string) operatorRow {
 	for _, row := range binaryOperators {
@@ -96,7 +105,7 @@ func (in *Interpreter) binary(row operatorRow, left, right Value) (Value, error)
 	if hasMethods(left) || hasMethods(right) {
 		return in.methodBinary(row, left, right)
 	}
-	if value, ok, err := in.evaluateConstant("operator."+row.function, left, right); ok || err != nil {
+	if value, ok, err := in.evaluateConstant(row.target(left), left, right); ok || err != nil {
 		return value, err
 	}
 	return nil, unsupported(reasonOperator, "%s %s %s", left.typeName(), row.sign, right.typeName())
@@ -144,7 +153,7 @@ func (in *Interpreter) builtinBinary(row operatorRow, left, right Value) (Value,
 		if folded := foldBinary(row.function, a.Value, b.Value); folded != nil {
 			return &Constant{folded}, true, nil
 		}
-		value, ok, err := in.evaluateConstant("operator."+row.function, left, right)
+		value, ok, err := in.evaluateConstant(row.target(left), left, right)
 		return value, ok, err
 	}
 	switch row.function {
@@ -278,6 +287,11 @@ func (in *Interpreter) methodBinary(row operatorRow, left, right Value) (Value, 
 		}
 	}
 	reflectedFirst := rightClass != leftClass && rightClass.inherits(leftClass)
+	if reflectedFirst {
+		if reflectedFirst, err = in.overloaded(row.reflected, leftClass, rightClass); err != nil {
+			return nil, err
+		}
+	}
 	order := []func() (Value, error){
 		func() (Value, error) { return in.tryMethod(leftClass, row.method, left, right) },
 		func() (Value, error) {
@@ -296,6 +310,17 @@ func (in *Interpreter) methodBinary(row operatorRow, left, right Value) (Value, 
 		}
 	}
 	return nil, in.raise("TypeError", "unsupported operand type(s) for "+row.sign+": '"+shortName(leftClass.name)+"' and '"+shortName(rightClass.name)+"'")
+}
+
+// overloaded tells whether a class defines a reflected method other than the one that a class of the program which it derives from has:
+// method_is_overloaded of CPython's typeobject.c.
+func (in *Interpreter) overloaded(method string, base, class *Class) (bool, error) {
+	_, above, err := in.classLookup(base, method)
+	if err != nil || above == nil || !userClass(above.name) {
+		return err == nil, err
+	}
+	_, own, err := in.classLookup(class, method)
+	return own != nil && !sameClass(own, above), err
 }
 
 // tryMethod calls a special method; nil when it is absent or returns NotImplemented.
@@ -548,7 +573,12 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 		return in.differs(right)
 	case *LibraryValue:
 		return in.equalLibrary(a, right)
-	case *Class, *Function, *PythonModule, *Builtin:
+	case *Builtin:
+		if b, ok := right.(*Builtin); ok && a.self != nil && b.self != nil && a.name == b.name {
+			return in.identical(a.self, b.self)
+		}
+		return in.identical(left, right)
+	case *Class, *Function, *PythonModule:
 		return in.identical(left, right)
 	case *Range:
 		if b, ok := right.(*Range); ok {

@@ -664,6 +664,8 @@ func (cg *generator) buildInstance(v *Instance) error {
 		return &cannotRebuild{v.born, v.class.name}
 	case v.base != nil:
 		err = cg.helper("new_subclass", v.class, v.base)
+	case v.exception != nil && v.exception.bare:
+		err = cg.helper("new_exception", v.class, &Tuple{items: v.exception.arguments}, orNone(v.exception.cause), boolean(v.exception.suppressContext))
 	case v.exception != nil:
 		err = cg.helper("make_exception", v.class, &Tuple{items: v.exception.arguments}, orNone(v.exception.cause), boolean(v.exception.suppressContext))
 	default:

@@ -283,7 +283,7 @@ func (in *Interpreter) subclassRepresentation(v *Instance, set *Set) (Value, boo
 func (in *Interpreter) newOfBuiltin(hook string, c *Class, arguments Arguments) (Value, bool, error) {
 	builtin := strings.TrimSuffix(hook, ".__new__")
 	if c.isSubclassOf("BaseException") {
-		exception := &Instance{class: c, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments.Positional, members: map[string]Value{}}}
+		exception := &Instance{class: c, fields: newFieldTable(true), exception: &exceptionState{arguments: arguments.Positional, members: map[string]Value{}, bare: true}}
 		if c.isSubclassOf("BaseExceptionGroup") {
 			return exception, true, in.groupMembers(exception, arguments.Positional)
 		}

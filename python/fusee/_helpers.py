@@ -128,9 +128,14 @@ def new_tuple(cls: Any, items: tuple[Any, ...]) -> Any:
 
 def make_exception(cls: Any, arguments: tuple[Any, ...], cause: Any, suppress_context: bool) -> BaseException:
     """An exception whose ``__init__`` was already followed."""
-    base = _builtin_base(cls)
-    error: BaseException = base.__new__(cls, *arguments)
-    base.__init__(error, *arguments)
+    error = new_exception(cls, arguments, cause, suppress_context)
+    _builtin_base(cls).__init__(error, *arguments)
+    return error
+
+
+def new_exception(cls: Any, arguments: tuple[Any, ...], cause: Any, suppress_context: bool) -> BaseException:
+    """An exception of which the ``__init__`` of its builtin base was never called."""
+    error: BaseException = _builtin_base(cls).__new__(cls, *arguments)
     error.__cause__ = cause
     error.__suppress_context__ = suppress_context
     return error
@@ -293,6 +298,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "new_subclass": new_subclass,
     "new_tuple": new_tuple,
     "make_exception": make_exception,
+    "new_exception": new_exception,
     "make_function": make_function,
     "make_partial": make_partial,
     "advance_iterator": advance_iterator,

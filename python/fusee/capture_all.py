@@ -21,7 +21,8 @@ from .host.records import RECORDS
 from .options import Options
 from .wrap import calibrate
 
-_OPTIONS = Options()
+_MOST_COMPILES = 24  # of one function, so that one whose breaks lead to ever new code does not hold a program up
+_OPTIONS = Options(settings=(("compile_limit", _MOST_COMPILES),))
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LEFT_ALONE = ("<frozen", *(os.path.dirname(path) + os.sep for path in (__file__, torch.__file__, numpy.__file__)))
 

@@ -56,6 +56,14 @@ TABLE: tuple[Setting, ...] = (
         "Entries made for one code object; then, calls that fit none run as plain Python.",
     ),
     Setting(
+        "compile_limit",
+        int,
+        256,
+        "FUSEE_COMPILE_LIMIT",
+        "Compiles of one function and all code that goes on behind its breaks; then, what fits no entry runs as plain "
+        "Python.",
+    ),
+    Setting(
         "capture_all",
         bool,
         False,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
+
 import fusee
 
 
@@ -24,7 +26,7 @@ class Direct(Base):
 
 class Closed(Base):
     def inner(self, n: int) -> Any:
-        keep = lambda: self  # noqa: E731  # so that self is a cell
+        keep: Any = lambda: self  # noqa: E731  # so that self is a cell
         os.getpid()
         first = (os.getpid(), super().go(n))[1]
         os.getpid()
@@ -60,3 +62,21 @@ def test_loops_with_breaks_that_evaluate_text_reach_the_same_code() -> None:
     fusee.reset()
     assert fusee.compile(summed)(50) == sum(range(50))
     assert fusee.stats()["breaks"] < 10
+
+
+def test_breaks_that_lead_to_ever_new_code_come_to_an_end() -> None:
+    """The limit is for a function together with all that goes on behind its breaks."""
+
+    def counted() -> list[bool]:
+        found = [os.getpid() > 0]
+        found += [os.getpid() > 1]
+        found += [os.getpid() > 2]
+        found += [os.getpid() > 3]
+        return found
+
+    fusee.reset()
+    compiled = fusee.compile(counted, options={"compile_limit": 3})
+    with pytest.warns(fusee.FuseeWarning, match="compiled 3 times, the limit"):
+        assert compiled() == counted()
+    assert compiled() == counted()
+    assert fusee.stats()["breaks"] == 3

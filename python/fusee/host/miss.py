@@ -115,6 +115,17 @@ def _internal(error: Exception) -> HostFailure:
     return HostFailure(text, text, lasting=True)
 
 
+def _give_up_family(miss: _Miss, limit: int) -> None:
+    """Each break led to new code, so that no limit of entries would ever end it."""
+    _make_no_more(miss.record)
+    target = miss.target
+    warn.once(
+        f"compiles {target.place} {target.name}",
+        f"{target.name} ({target.place}) and what goes on behind its breaks was compiled {limit} times, the limit; "
+        "from now on calls that fit no entry run as plain Python",
+    )
+
+
 def _give_up(miss: _Miss) -> None:
     _make_no_more(miss.record)
     target = miss.target
@@ -144,6 +155,10 @@ def _attempt(miss: _Miss) -> Any:
     _take_stock(miss)
     if len(miss.record.entries) >= int(miss.target.options.setting("entry_limit")):
         return _give_up(miss)
+    limit = int(miss.target.options.setting("compile_limit"))
+    if miss.target.family.compiles >= limit:
+        return _give_up_family(miss, limit)
+    miss.target.family.compiles += 1
     if remembered.nothing_kept(miss.target.options.changed):
         CONNECTION.prepare(miss.target.options.changed)  # comes up while the call is described
     table = ObjectTable()

@@ -20,6 +20,7 @@ class Family:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.functions: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+        self.compiles = 0
 
 
 class Target:
@@ -92,6 +93,7 @@ class Records:
             record.clear()
             record.state = "active"
             record.data.family.functions.clear()
+            record.data.family.compiles = 0
             record.data.failures = 0
             record.data.changes.clear()
 
