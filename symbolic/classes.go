@@ -577,8 +577,21 @@ func (in *Interpreter) layoutOf(class *Class) (string, error) {
 	return "object", nil
 }
 
-// writtenInPython tells classes of class statements from heap types of C: only those have a __module__ and __dict__ or __weakref__ of their own.
+// writtenInPython tells classes of class statements from heap types of C: only those have a __module__ and __dict__ or __weakref__ of their own,
+// or inherit these from a class that has.
 func (in *Interpreter) writtenInPython(class *Class) bool {
+	order, err := in.mroOf(class)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(order, in.marksInstances)
+}
+
+// marksInstances tells heap types whose own namespace says how their instances are laid out.
+func (in *Interpreter) marksInstances(class *Class) bool {
+	if flags, err := in.classFlags(class); err != nil || flags&heapTypeFlag == 0 {
+		return false
+	}
 	for _, name := range []string{"__dict__", "__weakref__", "__slots__"} {
 		if holds, err := in.classHolds(class, name); err == nil && holds {
 			return true
