@@ -426,6 +426,9 @@ func (in *Interpreter) bindBuiltin(v *Builtin, owner Value) (Value, error) {
 	case "method", "wrapper":
 		return &Builtin{name: v.name, self: owner, descriptor: v.object}, nil
 	case "getset", "member":
+		if noWeakReference(v.name, owner) {
+			return none(), nil
+		}
 		return in.readGetset(v.name, owner)
 	case "classmethod":
 		class, err := in.classOf(owner)

@@ -178,9 +178,23 @@ func (d *Dict) load(in *Interpreter) error {
 		return unsupported(reasonHash, "keys that are compared by their contents")
 	}
 	if len(keys) > 1 && d.class != nil && d.class.isSubclassOf("collections.OrderedDict") {
-		return unsupported(reasonHash, "the order of an existing OrderedDict") // guards see the order of the dict below it
+		if err := in.inOrder(d); err != nil {
+			return err
+		}
 	}
 	d.object.source.Require(in.reason(), "keys", &bytecode.List{Items: keys})
+	return nil
+}
+
+// inOrder makes sure that an existing OrderedDict keeps the order of the dict below it, which is the one that guards see.
+func (in *Interpreter) inOrder(d *Dict) error {
+	same, err := in.given("fusee._helpers.keeps_order", d.object)
+	if err != nil {
+		return err
+	}
+	if ordered, err := in.truth(same); err != nil || !ordered {
+		return unsupported(reasonHash, "the order of an OrderedDict whose items were moved")
+	}
 	return nil
 }
 

@@ -284,11 +284,12 @@ func (in *Interpreter) numbersOfIdentities(left, right Value) (Value, Value, err
 }
 
 // numberOfIdentity is id() of an object that tends to be the same at every call: a class, a function, an instance such as a module.
+// A tensor that a module or a variable holds tends to be too, an argument does not.
 func (in *Interpreter) numberOfIdentity(v *identityNumber) (Value, error) {
 	object := objectOf(v.of)
 	switch v.of.(type) {
-	case *Class, *Function, *Instance, *PythonModule:
-		if object == nil {
+	case *Class, *Function, *Instance, *PythonModule, *Tensor:
+		if object == nil || isTensor(v.of) && object.source != nil && object.source.Accessor.Kind == "arg" {
 			break
 		}
 		in.pin(object)

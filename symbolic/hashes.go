@@ -2,6 +2,8 @@ package symbolic
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -88,14 +90,69 @@ func (in *Interpreter) identityHash(value Value) (any, error) {
 	return identityKey{value.typeName(), key}, err
 }
 
-// hashItems joins the keys of a container's items.
+// hashItems is the key of a container by those of its items.
 func (in *Interpreter) hashItems(kind string, items []Value, sorted bool) (any, error) {
-	parts := make([]string, len(items))
+	keys := make([]any, len(items))
 	for i, item := range items {
-		part, err := in.hashKey(item)
+		var err error
+		if keys[i], err = in.hashKey(item); err != nil {
+			return nil, err
+		}
+	}
+	if kind == "tuple" && slices.ContainsFunc(keys, isCustomHash) {
+		return in.hashTuple(items, keys)
+	}
+	return joinedKeys(kind, keys, sorted)
+}
+
+func isCustomHash(key any) bool {
+	_, custom := key.(*customHash)
+	return custom
+}
+
+// hashTuple is the key of a tuple that has items with a __hash__ of their own: it meets others by number and comparison too.
+func (in *Interpreter) hashTuple(items []Value, keys []any) (any, error) {
+	numbers := make([]int64, len(items))
+	for i, item := range items {
+		number, err := in.numberUnder(item, keys[i])
 		if err != nil {
 			return nil, err
 		}
+		known, isInt := number.(int64)
+		if !isInt || in.copied != nil {
+			return nil, unsupported(reasonHash, "a tuple of %s", item.typeName())
+		}
+		numbers[i] = known
+	}
+	return &customHash{&Tuple{items: items}, tupleHash(numbers)}, nil
+}
+
+// numberUnder is the hash of an item whose key is known.
+func (in *Interpreter) numberUnder(item Value, key any) (bytecode.Object, error) {
+	if custom, ok := key.(*customHash); ok {
+		return custom.number, nil
+	}
+	return in.itemHash(item)
+}
+
+// tupleHash is a tuple's hash by those of its items: tuplehash of CPython's Objects/tupleobject.c, a variant of xxHash.
+func tupleHash(items []int64) int64 {
+	const prime1, prime2, prime5 = 11400714785074694791, 14029467366897019727, 2870177450012600261
+	accumulated := uint64(prime5)
+	for _, item := range items {
+		accumulated = bits.RotateLeft64(accumulated+uint64(item)*prime2, 31) * prime1
+	}
+	accumulated += uint64(len(items)) ^ (prime5 ^ 3527539)
+	if accumulated == math.MaxUint64 {
+		return 1546275796 // -1 tells of an error
+	}
+	return int64(accumulated)
+}
+
+// joinedKeys is one key of the keys of a container's items.
+func joinedKeys(kind string, keys []any, sorted bool) (any, error) {
+	parts := make([]string, len(keys))
+	for i, part := range keys {
 		switch p := part.(type) {
 		case *customHash:
 			return nil, unsupported(reasonHash, "%s of %s", kind, p.value.typeName())
@@ -243,10 +300,32 @@ func (in *Interpreter) itemHash(item Value) (bytecode.Object, error) {
 			return in.itemHash(v.base)
 		}
 		return nil, nil
-	case *Tuple, *Set:
+	case *Tuple:
+		return in.tupleNumber(v)
+	case *Set:
 		return nil, unsupported(reasonHash, "%s among keys with a __hash__ of their own", item.typeName())
 	}
 	return nil, nil
+}
+
+// tupleNumber is a tuple's hash where it follows from constants and from methods.
+func (in *Interpreter) tupleNumber(v *Tuple) (bytecode.Object, error) {
+	if _, ok := constantObject(v); ok {
+		hashed, err := in.evaluated("builtins.hash", v)
+		if err != nil {
+			return nil, err
+		}
+		number, _ := constantObject(hashed)
+		return number, nil
+	}
+	hashed, err := in.hashKey(v)
+	if err != nil {
+		return nil, err
+	}
+	if custom, ok := hashed.(*customHash); ok {
+		return custom.number, nil
+	}
+	return nil, unsupported(reasonHash, "%s among keys with a __hash__ of their own", v.typeName())
 }
 
 // storedHashes are the hashes that a table keeps of its items: CPython asks an object for its hash once for each table.

@@ -67,6 +67,11 @@ func (in *Interpreter) userClassCheck(name string, subject Value, class *Class) 
 	if err != nil || owner == nil || !userClass(owner.name) {
 		return false, false, err
 	}
+	return in.classCheck(hook, subject, class, meta)
+}
+
+// classCheck calls a metaclass's check.
+func (in *Interpreter) classCheck(hook, subject Value, class, meta *Class) (result, handled bool, err error) {
 	bound, err := in.bindDescriptor(hook, class, meta)
 	if err != nil {
 		return false, true, err
@@ -77,6 +82,67 @@ func (in *Interpreter) userClassCheck(name string, subject Value, class *Class) 
 	}
 	result, err = in.truth(answer)
 	return result, true, err
+}
+
+// libraryInstanceCheck runs the __instancecheck__ of a library's metaclass, such as that of torch's legacy storages; abc's own asks what
+// issubclass asks.
+func (in *Interpreter) libraryInstanceCheck(subject Value, class, meta *Class) (result, handled bool, err error) {
+	hook, owner, err := in.classLookup(meta, "__instancecheck__")
+	if err != nil || owner == nil || owner.name == "type" || owner.name == "abc.ABCMeta" {
+		return false, false, err
+	}
+	if owner.name == "typing._ProtocolMeta" {
+		return in.protocolCheck(subject, class)
+	}
+	return in.classCheck(hook, subject, class, meta)
+}
+
+// protocolCheck is isinstance by a typing.Protocol: the object has all members, and methods of the protocol are not None in it. Where the
+// protocol has nothing but methods, issubclass may still accept the class of an object that lacks some.
+func (in *Interpreter) protocolCheck(subject Value, class *Class) (result, handled bool, err error) {
+	outcome, err := in.session.Evaluate(nameWire("fusee._helpers.protocol_members"), []bytecode.Object{int64(class.id)}, nil)
+	if err != nil {
+		return false, true, err
+	}
+	value, err := in.outcomeValue(outcome)
+	if err != nil {
+		return false, true, err
+	}
+	members, isTuple := value.(*Tuple)
+	if !isTuple || len(members.items) != 2 {
+		return false, false, nil
+	}
+	names, err := in.iterableItems(members.items[0])
+	if err != nil {
+		return false, true, err
+	}
+	methods, err := in.iterableItems(members.items[1])
+	if err != nil {
+		return false, true, err
+	}
+	if has, err := in.hasAll(subject, names, false); err != nil || !has {
+		return false, len(methods) < len(names), err
+	}
+	result, err = in.hasAll(subject, methods, true)
+	return result, result || err != nil || len(methods) < len(names), err
+}
+
+// hasAll tells whether an object has all attributes of these names; if set, others than None.
+func (in *Interpreter) hasAll(subject Value, names []Value, set bool) (bool, error) {
+	for _, item := range names {
+		name, ok := stringOf(item)
+		if !ok {
+			return false, unsupported(reasonBuiltinCall, "isinstance by a protocol")
+		}
+		value, err := in.optionalAttribute(subject, name)
+		if err != nil || value == nil {
+			return false, err
+		}
+		if value, err = in.real(value); err != nil || set && isNone(value) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // isInstance decides from types alone; metaclasses with __instancecheck__ answer only for the classes that are known to keep type's rule.
@@ -175,6 +241,11 @@ func (in *Interpreter) virtualInstance(subject Value, actual, class *Class) (boo
 		return in.tensorInstance(subject, class)
 	case "torch.nn.parameter._BufferMeta":
 		return false, nil
+	}
+	if subject != nil {
+		if result, handled, err := in.libraryInstanceCheck(subject, class, meta); handled || err != nil {
+			return result, err
+		}
 	}
 	if actual.id == 0 {
 		if actual, err = in.namedClass(actual.name); err != nil {

@@ -1,9 +1,6 @@
 package symbolic
 
-import (
-	"fusee/bytecode"
-	"fusee/trace"
-)
+import "fusee/bytecode"
 
 // What no description tells and only a call can: the state of the autograd engine, and how much memory lies behind a tensor. The guard makes the
 // same call again.
@@ -14,16 +11,23 @@ func (in *Interpreter) given(function string, argument *existing) (Value, error)
 	if err != nil {
 		return nil, err
 	}
-	constant, ok := outcome.Value.(trace.Constant)
-	if outcome.Raised != 0 || !ok {
+	if outcome.Raised != 0 {
+		return nil, unsupported(reasonBuiltinCall, "%s", function)
+	}
+	value, err := in.outcomeValue(outcome)
+	if err != nil {
+		return nil, err
+	}
+	constant, ok := constantObject(value)
+	if !ok {
 		return nil, unsupported(reasonBuiltinCall, "%s", function)
 	}
 	source := argument.source
 	if source == nil {
 		source = in.objectSource(argument.id)
 	}
-	source.Require(in.reason(), "gives", function, constant.Value)
-	return &Constant{constant.Value}, nil
+	source.Require(in.reason(), "gives", function, constant)
+	return value, nil
 }
 
 // stateOfEngine calls a function without arguments that reads a flag of the autograd engine.

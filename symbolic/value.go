@@ -239,6 +239,7 @@ type fieldTable struct {
 	host    map[string]trace.Reference
 	slots   map[string]bool
 	hasDict bool
+	watched bool // the program made a weak reference to the instance
 }
 
 // existing links a value to the live object it came from.

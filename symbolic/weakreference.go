@@ -1,5 +1,7 @@
 package symbolic
 
+import "strings"
+
 // weakReference is a weakref.ref without callback.
 type weakReference struct{ target Value }
 
@@ -11,6 +13,12 @@ func (v *weakReference) call(in *Interpreter, arguments Arguments) (Value, error
 		return nil, unsupported(reasonOpaqueCall, "a weak reference to %s", v.target.typeName())
 	}
 	return v.target, nil
+}
+
+// noWeakReference tells instances made during capture that nothing refers to weakly: their __weakref__ is None.
+func noWeakReference(name string, owner Value) bool {
+	instance, ok := owner.(*Instance)
+	return ok && strings.HasSuffix(name, ".__weakref__") && instance.object == nil && !instance.fields.watched
 }
 
 // constructWeakReference models weakref.ref of objects that anything may refer to weakly.
@@ -28,6 +36,7 @@ func (in *Interpreter) constructWeakReference(arguments Arguments) (Value, bool,
 		return &weakReference{target}, true, nil
 	case *Instance:
 		if v.fields.hasDict && v.base == nil {
+			v.fields.watched = true
 			return &weakReference{target}, true, nil
 		}
 	}

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import operator
 import types
+import typing
 import warnings
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -238,6 +240,20 @@ def rest_of_range(iterator: Iterator[int]) -> tuple[int, int, int]:
     reduced: Any = iterator.__reduce__()
     rest: range = reduced[1][0][reduced[2] :]
     return rest.start, rest.stop, rest.step
+
+
+def protocol_members(protocol: Any) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Members of a protocol that isinstance may ask for, and those of them that are methods; None for other classes."""
+    if not (getattr(protocol, "_is_protocol", False) and getattr(protocol, "_is_runtime_protocol", False)):
+        return None
+    find: Callable[[Any], set[str]] = typing._get_protocol_attrs  # type: ignore[attr-defined]
+    members = sorted(find(protocol))
+    return tuple(members), tuple(name for name in members if callable(getattr(protocol, name, None)))
+
+
+def keeps_order(mapping: OrderedDict[Any, Any]) -> bool:
+    """Whether an ordered dict iterates in the order of the dict below it, as it does until items are moved."""
+    return all(map(operator.is_, OrderedDict.__iter__(mapping), dict.__iter__(mapping)))
 
 
 def advance_iterator(iterator: Iterator[Any], count: int) -> None:
