@@ -29,8 +29,65 @@ func (e *ShapeEnvironment) replace(zero polynomial) {
 		for other, known := range e.equal {
 			e.equal[other] = e.Canonical(known.size(0)).polynomial()
 		}
+		e.pinAgain()
 		return
 	}
+	e.pin(zero)
+}
+
+// pin notes that a polynomial which gives no symbol, such as that of a quotient or of a product, is 0: all of it but its constant has one value.
+// What broadcasts is decided by sizes that are 1, so none may go on looking like a size that is not known.
+func (e *ShapeEnvironment) pin(zero polynomial) {
+	rest, constant := zero.parts()
+	if len(rest) == 0 {
+		return
+	}
+	if e.pinned == nil {
+		e.pinned = map[string]pinnedPolynomial{}
+	}
+	for _, sign := range []int64{1, -1} {
+		signed := rest.scaled(sign)
+		e.pinned[signed.expr().String()] = pinnedPolynomial{signed, -sign * constant}
+	}
+}
+
+// pinAgain writes what is pinned with the symbols that were replaced since.
+func (e *ShapeEnvironment) pinAgain() {
+	known := e.pinned
+	e.pinned = nil
+	for _, pinned := range known {
+		e.pin(e.Subtract(e.Canonical(pinned.rest.size(pinned.value)), Static(pinned.value)).polynomial())
+	}
+}
+
+// pinnedPolynomial is a polynomial without a constant term that has one value.
+type pinnedPolynomial struct {
+	rest  polynomial
+	value int64
+}
+
+// parts splits a polynomial into its terms with symbols and its constant.
+func (p polynomial) parts() (rest polynomial, constant int64) {
+	for _, t := range p {
+		if len(t.atoms) == 0 {
+			constant = t.coefficient
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	return rest, constant
+}
+
+// valueOf is a size with its pinned terms replaced by their value.
+func (e *ShapeEnvironment) valueOf(s Size) Size {
+	if s.Expr == nil || len(e.pinned) == 0 {
+		return s
+	}
+	rest, constant := s.polynomial().parts()
+	if pinned, ok := e.pinned[rest.expr().String()]; ok {
+		return Static(pinned.value + constant)
+	}
+	return s
 }
 
 // without solves p == 0 for a symbol; false where the symbol is no term of its own or stands inside another one.
@@ -50,9 +107,9 @@ func (p polynomial) without(name string) (polynomial, bool) {
 	return rest.scaled(-sign), sign != 0
 }
 
-// Canonical writes a size with the symbols that guards pinned replaced by what they equal.
+// Canonical writes a size with the symbols and terms that guards pinned replaced by what they equal.
 func (e *ShapeEnvironment) Canonical(s Size) Size {
-	if s.Expr == nil || e == nil || len(e.equal) == 0 || !slices.ContainsFunc(s.Expr.Symbols(), e.isReplaced) {
+	if s.Expr == nil || e == nil || len(e.pinned) == 0 && !slices.ContainsFunc(s.Expr.Symbols(), e.isReplaced) {
 		return s
 	}
 	return e.rewritten(s.Expr)
@@ -77,7 +134,7 @@ func (e *ShapeEnvironment) rewritten(expr *Expr) Size {
 	for _, arg := range expr.Args[1:] {
 		result = e.operation(expr.Op)(result, e.rewritten(arg))
 	}
-	return result
+	return e.valueOf(result)
 }
 
 func (e *ShapeEnvironment) operation(op ExprOp) func(a, b Size) Size {
@@ -96,7 +153,7 @@ func (e *ShapeEnvironment) hint(name string) int64 {
 
 // Canonicalise writes all sizes of the graph with pinned symbols replaced, so that sizes which must be equal print equally.
 func (g *Graph) Canonicalise() {
-	if g.Shapes == nil || len(g.Shapes.equal) == 0 {
+	if g.Shapes == nil || len(g.Shapes.equal)+len(g.Shapes.pinned) == 0 {
 		return
 	}
 	for _, input := range g.Inputs {

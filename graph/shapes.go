@@ -77,6 +77,7 @@ type ShapeEnvironment struct {
 	guards  []ShapeGuard
 	// equal gives symbols that a guard pins the polynomial that they equal.
 	equal  map[string]polynomial
+	pinned map[string]pinnedPolynomial // by the text of the polynomial
 	origin Origin
 }
 

@@ -240,3 +240,22 @@ func TestCanonicalKeepsValues(t *testing.T) {
 		}
 	}
 }
+
+// TestPinnedQuotientsAreReplaced looks at sizes that are 1 though no symbol can be solved for: the dimension broadcasts.
+func TestPinnedQuotientsAreReplaced(t *testing.T) {
+	e := NewShapeEnvironment()
+	a, b := e.NewSymbol(2, 0, SymbolSource{}), e.NewSymbol(3, 0, SymbolSource{})
+	half := e.FloorDivide(e.Add(a, Static(1)), Static(2))
+	product := e.Multiply(e.FloorDivide(b, Static(2)), half)
+	if !e.IsOne(half) || !e.IsOne(product) {
+		t.Error("a decision disagrees with the hints")
+	}
+	for _, c := range []struct {
+		size Size
+		want string
+	}{{half, "1"}, {product, "1"}, {e.Multiply(half, Static(3)), "3"}, {e.Add(half, a), "s0 + 1"}, {e.Add(product, b), "s1 + 1"}} {
+		if got := e.Canonical(c.size).String(); got != c.want {
+			t.Errorf("%s is written %s, want %s", c.size, got, c.want)
+		}
+	}
+}

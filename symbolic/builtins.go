@@ -528,7 +528,11 @@ func (in *Interpreter) indexValue(value Value) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			return in.call(method, Arguments{})
+			result, err := in.call(method, Arguments{})
+			if err != nil {
+				return nil, err
+			}
+			return in.indexOf(result)
 		}
 	}
 	if constant, ok := value.(*Constant); ok && constantTypeName(constant.Value) == "int" {
@@ -538,6 +542,22 @@ func (in *Interpreter) indexValue(value Value) (Value, error) {
 		return in.scalarIndex(tensor)
 	}
 	return nil, in.raise("TypeError", "'"+shortName(value.typeName())+"' object cannot be interpreted as an integer")
+}
+
+// indexOf checks what a class's __index__ gave.
+func (in *Interpreter) indexOf(result Value) (Value, error) {
+	result, err := in.real(result)
+	if err != nil {
+		return nil, err
+	}
+	switch given := shortName(result.typeName()); {
+	case given == "int":
+		return result, nil
+	case in.numberSubclass("int", result):
+		return nil, unsupported(reasonOperator, "__index__ that gives %s", given)
+	default:
+		return nil, in.raise("TypeError", "__index__ returned non-int (type "+given+")")
+	}
 }
 
 func (in *Interpreter) getattrCall(arguments Arguments) (Value, bool, error) {

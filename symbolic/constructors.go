@@ -242,6 +242,10 @@ func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bo
 					return nil, true, err
 				}
 				result, err := in.call(method, Arguments{})
+				if err != nil {
+					return nil, true, err
+				}
+				result, err = in.converted(c.name, v, result)
 				return result, true, err
 			}
 		case *Constant:
@@ -251,6 +255,34 @@ func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bo
 		}
 	}
 	return in.evaluateClass(c, arguments)
+}
+
+// converted is what int(), float() or complex() of an instance make of what its special method gave, which must be a number of that very class.
+// Those of a subclass are left to Python, which warns of them.
+func (in *Interpreter) converted(class string, v *Instance, result Value) (Value, error) {
+	result, err := in.real(result)
+	if err != nil {
+		return nil, err
+	}
+	switch given := shortName(result.typeName()); {
+	case given == class:
+		return result, nil
+	case in.numberSubclass(class, result):
+		return nil, unsupported(reasonOperator, "__%s__ that gives %s", class, given)
+	case class == "float":
+		return nil, in.raise("TypeError", shortName(v.typeName())+".__float__ returned non-float (type "+given+")")
+	default:
+		return nil, in.raise("TypeError", "__"+class+"__ returned non-"+class+" (type "+given+")")
+	}
+}
+
+// numberSubclass tells values of a class that derives from a class of numbers.
+func (in *Interpreter) numberSubclass(class string, value Value) bool {
+	if constant, ok := value.(*Constant); ok {
+		return class == "int" && constantTypeName(constant.Value) == "bool"
+	}
+	instance, ok := value.(*Instance)
+	return ok && instance.base != nil && instance.base.typeName() == class
 }
 
 // convertSymbolic is int() or float() of a number that may differ from call to call; nil for others.

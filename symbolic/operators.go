@@ -1183,7 +1183,7 @@ func (in *Interpreter) instanceTruth(v *Instance) (bool, error) {
 		if result, err = in.real(result); err != nil {
 			return false, err
 		}
-		if _, isConstant := result.(*Constant); isConstant && name == "__bool__" && result.typeName() != "bool" {
+		if name == "__bool__" && result.typeName() != "bool" {
 			return false, in.raise("TypeError", "__bool__ should return bool, returned "+shortName(result.typeName()))
 		}
 		return in.truth(result)

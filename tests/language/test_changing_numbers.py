@@ -477,6 +477,20 @@ FLOAT_FORMS = [
 ]
 
 
+@pytest.mark.parametrize("sizes", [[4, 2, 1, 2, 3], [0, 2, 5, 1], [1, 2, 2, 4]])
+@pytest.mark.parametrize("part", [lambda a: a[::2], lambda a: a[: len(a) // 2], lambda a: a[len(a) // 2 :]])
+def test_parts_of_one_row_broadcast(part: Callable[[torch.Tensor], torch.Tensor], sizes: list[int]) -> None:
+    """That a part has one row follows for no size that the call is given, only for a quotient."""
+
+    def added(a: torch.Tensor) -> Any:
+        return (a + part(a) * 2).tolist(), (part(a) + a.sum()).tolist()
+
+    compiled = fusee.compile(added)
+    for rows in sizes:
+        rows_of_three = torch.arange(rows * 3.0).view(rows, 3)
+        assert outcome(compiled, [rows_of_three]) == outcome(added, [rows_of_three]), rows
+
+
 def expression(draw: Callable[[Any], Any], forms: list[str], depth: int) -> str:
     if depth == 0:
         return str(draw(st.sampled_from(INT_LEAVES)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -295,3 +297,28 @@ def test_as_in_python(program: Callable[[], Any]) -> None:
     compiled = fusee.compile(program)
     for _ in range(2):
         assert compiled() == program()
+
+
+class _Converted:
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def __int__(self) -> Any:
+        return self.given
+
+    __index__ = __float__ = __complex__ = __bool__ = __int__
+
+
+@pytest.mark.parametrize("kind", [int, float, complex, bool, operator.index])
+@pytest.mark.parametrize("given", [(1, 2), 1.5, "a", None, -1, True, 2j], ids=repr)
+def test_conversions_that_give_another_type(kind: Callable[[Any], Any], given: Any) -> None:
+    def converted() -> Any:
+        try:
+            return repr(kind(_Converted(given)))
+        except TypeError as error:
+            return str(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # ints of a subclass will be refused one day
+        expected = converted()
+        assert fusee.compile(converted)() == expected
