@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import inspect
 import threading
@@ -307,3 +308,23 @@ def test_modules_with_a_getattr_of_their_own() -> None:
     compiled = fusee.compile(program, fullgraph=True)
     assert compiled(torch.ones(2))[1:] == program(torch.ones(2))[1:]
     torch.testing.assert_close(compiled(torch.ones(2))[0], program(torch.ones(2))[0])
+
+
+def test_instances_of_classes_below_others_in_python_are_captured() -> None:
+    @contextlib.contextmanager
+    def scaled(factor: int) -> Iterator[int]:
+        yield factor
+
+    class Parent:
+        def __init__(self, factor: int) -> None:
+            self.factor = factor
+
+    class Child(Parent):
+        pass
+
+    def program(x: Any) -> Any:
+        with scaled(3) as factor:
+            return x * factor + Child(2).factor
+
+    compiled = fusee.compile(program, fullgraph=True)
+    torch.testing.assert_close(compiled(torch.ones(2)), program(torch.ones(2)))
