@@ -94,26 +94,69 @@ func (in *Interpreter) shadowingField(t *Tuple, found Value, name string) (Value
 	case *Function, *Builtin, *descriptorValue, *Instance:
 		return nil, nil
 	}
-	if t.object == nil {
-		return t.fields[name], nil
+	if value := t.fields[name]; value != nil || t.object == nil {
+		return value, nil
 	}
 	return nil, unsupported(reasonAttribute, "%s.%s", t.class.name, name)
 }
 
-// tupleField reads an attribute set on an instance of a tuple subclass; those of existing ones are left to Python.
+// tupleField reads an attribute set on an instance of a tuple subclass.
 func (in *Interpreter) tupleField(t *Tuple, name string) (Value, error) {
 	if value := t.fields[name]; value != nil {
 		return value, nil
 	}
-	if t.object != nil {
-		return nil, unsupported(reasonAttribute, "%s.%s", t.class.name, name)
+	if t.object == nil {
+		return nil, in.raiseAttributeError(t, name)
 	}
-	return nil, in.raiseAttributeError(t, name)
+	for _, hook := range []string{"__getattr__", "__getattribute__"} {
+		found, _, err := in.classLookup(t.class, hook)
+		if err != nil {
+			return nil, err
+		}
+		if _, builtin := found.(*Builtin); found != nil && !builtin {
+			return nil, unsupported(reasonAttribute, "%s.%s", t.class.name, name)
+		}
+	}
+	return in.existingAttribute(t.object, name)
 }
 
+// setAttribute writes to the __dict__ of an instance of a tuple subclass.
 func (t *Tuple) setAttribute(in *Interpreter, name string, value Value) error {
-	if t.object != nil || t.class == nil || !t.class.hasDict || value == nil {
+	if t.class == nil || !t.class.hasDict || value == nil || strings.HasPrefix(name, "__") {
 		return unsupported(reasonMutation, "%s.%s", t.typeName(), name)
+	}
+	hook, _, err := in.classLookup(t.class, "__setattr__")
+	if err != nil {
+		return err
+	}
+	if hook, err = in.real(hook); err != nil {
+		return err
+	}
+	if function, ok := hook.(*Function); ok {
+		_, err := in.tailCall(function, Arguments{Positional: []Value{t, text(name), value}})
+		return err
+	}
+	if builtin, ok := hook.(*Builtin); !ok || !plainAttributes(builtin.name) {
+		return unsupported(reasonMutation, "__setattr__ of %s", t.typeName())
+	}
+	return in.setTupleField(t, name, value)
+}
+
+// setTupleField is object.__setattr__ of an instance of a tuple subclass; what the class describes, such as the items of a named tuple, is
+// left to Python.
+func (in *Interpreter) setTupleField(t *Tuple, name string, value Value) error {
+	found, _, err := in.classLookup(t.class, name)
+	if err != nil {
+		return err
+	}
+	if found, err = in.real(found); err != nil {
+		return err
+	}
+	if found != nil && !userAttribute(found) {
+		return unsupported(reasonMutation, "%s.%s", t.typeName(), name)
+	}
+	if _, again := t.fields[name]; !again && t.object != nil {
+		in.effects = append(in.effects, &tupleFieldEffect{t, name})
 	}
 	in.activity++
 	if t.fields == nil {

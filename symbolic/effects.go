@@ -36,6 +36,16 @@ func (e *tensorFieldEffect) apply(cg *generator) error {
 	return cg.callHelper("set_field", e.owner, text(e.name), e.owner.attributes[e.name])
 }
 
+// tupleFieldEffect writes an attribute in the __dict__ of an existing instance of a tuple subclass.
+type tupleFieldEffect struct {
+	owner *Tuple
+	name  string
+}
+
+func (e *tupleFieldEffect) apply(cg *generator) error {
+	return cg.callHelper("set_field", e.owner, text(e.name), e.owner.fields[e.name])
+}
+
 // classEffect writes an attribute of a class.
 type classEffect struct {
 	class *Class

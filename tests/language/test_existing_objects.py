@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
@@ -163,3 +163,57 @@ def test_order_of_an_existing_ordered_dict_is_guarded() -> None:
         found, expected = compiled(made(moved)), program(made(moved))
         assert torch.equal(found[0], expected[0])
         assert found[1] == expected[1]
+
+
+Pair = namedtuple("Pair", "first second")
+
+
+class OpenPair(Pair):
+    kind = "open"
+
+
+class DoublingPair(Pair):
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value * 2)
+
+
+def attempt(pair: Any, name: str, value: Any) -> str:
+    try:
+        setattr(pair, name, value)
+    except AttributeError as error:
+        return str(error)
+    return "written"
+
+
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize("cls", [OpenPair, DoublingPair, Pair])
+@pytest.mark.parametrize("name", ["first", "kind", "extra"])
+def test_attributes_of_tuples_are_written_as_their_class_says(cls: Any, name: str, existing: bool) -> None:
+    def program(x: Any, pair: Any) -> Any:
+        pair = pair or cls(1, 2)
+        outcome = attempt(pair, name, 3)
+        return x + 1, outcome, getattr(pair, name, None), pair
+
+    fusee.reset()
+    expected = program(torch.ones(2), cls(1, 2))[1:]
+    compiled = fusee.compile(program)
+    for _ in range(2):
+        given = cls(1, 2) if existing else None
+        found = compiled(torch.ones(2), given)[1:]
+        assert found == expected
+        assert getattr(found[2], "__dict__", None) == getattr(expected[2], "__dict__", None)
+        assert found[2] is given or not existing
+
+
+def test_an_attribute_of_an_existing_tuple_is_one_graph_and_guarded() -> None:
+    def program(x: Any, pair: Any) -> Any:
+        pair.extra = x * getattr(pair, "scale", 1)
+        return pair
+
+    compiled = fusee.compile(program, fullgraph=True)
+    for scale in (None, 2, 3, None):
+        pair = OpenPair(1, 2)
+        if scale is not None:
+            pair.scale = scale  # type: ignore[attr-defined]
+        assert compiled(torch.ones(2), pair) is pair
+        assert torch.equal(pair.extra, torch.full((2,), float(scale or 1)))  # type: ignore[attr-defined]
