@@ -117,7 +117,7 @@ func structseq(op *Op) string {
 // functions holds what is more than a change of name, by full target or by name.
 var functions = sync.OnceValue(func() map[string]function {
 	table := map[string]function{}
-	for _, part := range []map[string]function{operatorFunctions(), methodFunctions(), viewFunctions(), moduleFunctions()} {
+	for _, part := range []map[string]function{operatorFunctions(), methodFunctions(), viewFunctions(), moduleFunctions(), scaledFunctions()} {
 		for name, f := range part {
 			table[name] = f
 		}

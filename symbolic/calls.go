@@ -183,8 +183,13 @@ func (v *Instance) call(in *Interpreter, arguments Arguments) (Value, error) {
 		}
 		return in.torchCall(target, arguments)
 	}
-	if v.class.name == "functools._lru_cache_wrapper" {
+	switch v.class.name {
+	case "functools._lru_cache_wrapper":
 		return in.callCached(v, arguments)
+	case "weakref.ReferenceType":
+		if v.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
+			return in.referent(v.object)
+		}
 	}
 	hook, _, err := in.classLookup(v.class, "__call__")
 	if err != nil {

@@ -66,6 +66,8 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return &Instance{class: c, fields: newFieldTable(false)}, len(values)+len(arguments.Keywords) == 0, nil
 	case inferenceGuardClass:
 		return in.constructInferenceGuard(arguments)
+	case profilerLabelClass:
+		return in.constructLabel(c, arguments)
 	case "mappingproxy":
 		return in.constructMappingProxy(arguments)
 	case "weakref.ReferenceType":

@@ -526,6 +526,13 @@ func (in *Interpreter) exitOfGenerator(manager Value) error {
 
 // knownFunction models Python functions that capture treats by name.
 func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, bool, error) {
+	if inner, err := in.undisabled(f); err != nil || inner != nil {
+		if err != nil {
+			return nil, true, err
+		}
+		value, err := in.tailCall(inner, arguments)
+		return value, true, err
+	}
 	switch f.module {
 	case "torch.compiler", "torch._utils", "torch._dynamo.external_utils", "fusee", "fusee.api", "fusee._api":
 		switch f.qualname {
@@ -567,6 +574,9 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		}
 	case "torch._dynamo.decorators":
 		if f.qualname == "graph_break" {
+			if in.frame != nil && in.frame.function != nil && ofOptimizers(in.frame.function.module) {
+				return none(), true, nil
+			}
 			return nil, true, unsupported(reasonRequested, "")
 		}
 	case "torch._tensor":
@@ -583,6 +593,8 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			value, err := in.iterate(arguments.Positional[0])
 			return value, true, err
 		}
+	case "torch.autograd.profiler":
+		return in.labelMethod(f.qualname, arguments)
 	case "torch.autograd.function", "torch.autograd":
 		if f.qualname == "_is_checkpoint_valid" && f.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
 			value, err := in.stateOfEngine(f)

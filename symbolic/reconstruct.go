@@ -375,6 +375,8 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.loadAttribute(v.array, v.name)
 	case *inferenceMethod:
 		return cg.loadAttribute(v.guard, v.name)
+	case *profilerLabel:
+		return cg.buildLabel(v)
 	case *weakReference:
 		return cg.construct("weakref.ref", v.target)
 	case *inferenceGuard:

@@ -1,6 +1,12 @@
 package symbolic
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/cockroachdb/errors"
+
+	"fusee/trace"
+)
 
 // weakReference is a weakref.ref without callback.
 type weakReference struct{ target Value }
@@ -41,4 +47,21 @@ func (in *Interpreter) constructWeakReference(arguments Arguments) (Value, bool,
 		}
 	}
 	return nil, true, unsupported(reasonOpaqueCall, "weakref.ref of %s", target.typeName())
+}
+
+// referent is what a weak reference that was there before the call refers to: the same object for its whole life, and None from then on. The
+// guards hold for no call any more once the object is gone.
+func (in *Interpreter) referent(reference *existing) (Value, error) {
+	in.pin(reference)
+	outcome, err := in.session.Evaluate(int64(reference.id), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Raised != 0 {
+		return nil, errors.New("a weak reference raised an exception")
+	}
+	if id, ok := outcome.Value.(trace.ObjectID); ok {
+		return &Lazy{reference: id, source: in.objectSource(id)}, nil
+	}
+	return none(), nil
 }

@@ -61,6 +61,21 @@ def storage_bytes(tensor: Any) -> int:
     return int(tensor.untyped_storage().nbytes())
 
 
+def profiler_runs(_owner: Any) -> bool:
+    """Whether labels of ``record_function`` would be noted down by a profiler."""
+    import torch
+
+    return bool(torch._C._autograd._profiler_enabled())
+
+
+def profiler_label(entered: bool, name: str, args: str | None = None) -> Any:
+    """A label of ``record_function``, entered where the program has entered it already."""
+    import torch
+
+    label = torch.autograd.profiler.record_function(name, args)
+    return label.__enter__() if entered else label
+
+
 def extend_list(target: list[Any], items: Sequence[Any]) -> None:
     """Append what was appended."""
     list.extend(target, items)
@@ -306,6 +321,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "delete_field": delete_field,
     "replace_list": replace_list,
     "extend_list": extend_list,
+    "profiler_label": profiler_label,
     "replace_deque": replace_deque,
     "change_set": change_set,
     "set_item": set_item,
