@@ -163,8 +163,8 @@ func (b *builder) view(node *graph.Node) bool {
 		key, _ := keyOf(output.Relation.Of)
 		t := newTensor(outputName(node, index), output.Meta)
 		t.root = b.program.values[key].tensor.root
-		if node.Target == "aten.detach.default" {
-			t.detach = node
+		if node.Target == "aten.detach.default" || node.Target == "aten._unsafe_view.default" {
+			t.untracked = node
 		}
 		b.program.values[valueKey{node: node, index: index}] = operand{tensor: t}
 	}

@@ -184,8 +184,8 @@ func (p *plan) slot(t *tensor) (int, error) {
 	if slot, ok := p.slotOf[t]; ok {
 		return slot, nil
 	}
-	if t.detach != nil && t.output {
-		op := &operation{kind: library, node: t.detach, outputs: []*tensor{t}}
+	if t.untracked != nil && t.output {
+		op := &operation{kind: library, node: t.untracked, outputs: []*tensor{t}}
 		err := p.call(op)
 		return p.slotOf[t], err
 	}

@@ -9,15 +9,15 @@ import (
 
 // tensor is a value of the program. A view names the tensor whose memory it describes as its root; all others are their own root.
 type tensor struct {
-	name     string
-	meta     graph.Meta
-	root     *tensor
-	producer *operation // nil for inputs
-	input    int        // number of the graph input, −1 for none
-	uses     []*operation
-	output   bool        // the graph returns it
-	into     *tensor     // an in-place operation's result: the tensor whose memory it is stored to
-	detach   *graph.Node // of a view that torch does not count as one
+	name      string
+	meta      graph.Meta
+	root      *tensor
+	producer  *operation // nil for inputs
+	input     int        // number of the graph input, −1 for none
+	uses      []*operation
+	output    bool        // the graph returns it
+	into      *tensor     // an in-place operation's result: the tensor whose memory it is stored to
+	untracked *graph.Node // of a view that torch does not count as one
 }
 
 // scalar is a number that is known at run time only: a graph input or a size.

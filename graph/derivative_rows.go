@@ -169,7 +169,7 @@ func viewDerivatives() []derivativeRow {
 		gradients("unfold", "self: unfold_backward(grad, sizes(self), dimension, size, step)"),
 		gradients("unbind.int", "self: stack(filled(grads, results), dim)").writtenBy("select_scatter(self, value, dim, piece)"),
 	}
-	for _, reshaping := range []string{"view", "alias", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "unflatten.int"} {
+	for _, reshaping := range []string{"view", "_unsafe_view", "alias", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "unflatten.int"} {
 		rows = append(rows, gradients(reshaping, "self: shaped(grad, self)"))
 	}
 	for _, splitting := range []string{"split.Tensor", "split_with_sizes", "chunk", "tensor_split.sections", "tensor_split.indices"} {

@@ -22,6 +22,7 @@ func (c *caller) reshapeTo(v Value, requested []Size) (Value, error) {
 		if v, err = c.clone(v, ContiguousFormat); err != nil {
 			return nil, err
 		}
+		return c.call("aten._unsafe_view.default", v, sizeValues(sizes))
 	}
 	return c.call("aten.view.default", v, sizeValues(sizes))
 }

@@ -7,6 +7,7 @@ func view(schema string, r rule) row { return row{schema: schema, kind: KindView
 func viewRows() []row {
 	return []row{
 		view("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", inferView),
+		view("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", inferView), // what reshape makes of a copy: torch counts it as no view
 		{schema: "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", kind: KindView, traits: noGradient, rule: inferViewDType},
 		view("alias(Tensor(a) self) -> Tensor(a)", inferAlias),
 		{schema: "detach(Tensor(a) self) -> Tensor(a)", kind: KindView, traits: noGradient, rule: inferAlias},

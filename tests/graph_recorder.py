@@ -199,6 +199,7 @@ LISTED_INTERNAL = (
     "_log_softmax",
     "_safe_softmax",
     "_to_copy",
+    "_unsafe_view",
     "linalg_vector_norm",
     "_adaptive_avg_pool2d_backward",
 )

@@ -423,3 +423,27 @@ def test_super_behind_breaks_of_deeper_frames(kind: Any) -> None:
         return one.finished, one.found, (x + 1).tolist()
 
     assert fusee.compile(made)(torch.ones(2)) == made(torch.ones(2))
+
+
+def reshaped(a: torch.Tensor) -> list[torch.Tensor]:
+    copied = (a * 2).t().reshape(-1)
+    viewed = copied.view(2, 3)
+    copied += 1
+    return [copied, viewed, (a + 1).t().flatten(), a.reshape(-1), a.t().reshape(-1)]
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_reshaped_copies_are_no_views(gradients: bool, dynamic: bool) -> None:
+    """What reshape makes of a copy has no base, unlike what it makes of memory that it can view."""
+    compiled = fusee.compile(reshaped, dynamic=dynamic)
+    for given in (torch.arange(6.0).view(2, 3), torch.arange(6.0).view(3, 2).t()):
+        ours, plain = given.clone().requires_grad_(gradients), given.clone().requires_grad_(gradients)
+        results, expected = compiled(ours), reshaped(plain)
+        assert [result._base is None for result in results] == [result._base is None for result in expected]
+        assert [result.stride() for result in results] == [result.stride() for result in expected]
+        assert all(map(torch.equal, results, expected))
+        if gradients:
+            (results[0] * results[2]).sum().backward()
+            (expected[0] * expected[2]).sum().backward()
+            assert ours.grad is not None and plain.grad is not None and torch.equal(ours.grad, plain.grad)
