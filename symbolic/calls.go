@@ -595,9 +595,14 @@ func (in *Interpreter) builtinInit(hook *Builtin, made Value, c *Class, argument
 }
 
 func (in *Interpreter) callNew(c *Class, arguments Arguments) (Value, error) {
-	hook, _, err := in.classLookup(c, "__new__")
+	hook, owner, err := in.classLookup(c, "__new__")
 	if err != nil {
 		return nil, err
+	}
+	if owner != nil && c.isSubclassOf("torch.Tensor") && !userClass(owner.name) {
+		if made, handled, err := in.newSubclassTensor(c, arguments); handled || err != nil {
+			return made, err
+		}
 	}
 	if hook, err = in.real(hook); err != nil {
 		return nil, err

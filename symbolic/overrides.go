@@ -310,6 +310,24 @@ func (in *Interpreter) asSubclass(t *Tensor, class *Class) (Value, error) {
 	return made, nil
 }
 
+// newSubclassTensor is torch.Tensor.__new__ of a class of the program for one tensor, which is made an alias as by as_subclass: THPVariable_pynew
+// of PyTorch's python_variable.cpp.
+func (in *Interpreter) newSubclassTensor(c *Class, arguments Arguments) (Value, bool, error) {
+	if !userClass(c.name) || c.isSubclassOf(parameterClass) || len(arguments.Positional) != 1 || len(arguments.Keywords) > 0 {
+		return nil, false, nil
+	}
+	value, err := in.real(arguments.Positional[0])
+	if err != nil {
+		return nil, true, err
+	}
+	tensor, ok := value.(*Tensor)
+	if !ok || tensor.class != nil || tensor.wraps() {
+		return nil, false, nil
+	}
+	made, err := in.asSubclass(tensor, c)
+	return made, true, err
+}
+
 // functionGuard follows torch._C.DisableTorchFunctionSubclass, under which __torch_function__ is not called.
 func (in *Interpreter) functionGuard(name string, arguments Arguments) (Value, bool, error) {
 	method, ok := strings.CutPrefix(name, functionGuardClass+".")

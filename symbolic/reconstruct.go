@@ -220,10 +220,28 @@ func (cg *generator) buildTensor(v *Tensor) error {
 	}
 	cg.keepBuilt(v)
 	for _, name := range sortedNames(v.attributes) {
+		if name == "grad" {
+			if err := cg.setGradient(v); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := cg.callHelper("set_field", v, text(name), v.attributes[name]); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// setGradient writes the gradient that the program gave a new tensor.
+func (cg *generator) setGradient(v *Tensor) error {
+	if err := cg.load(v.attributes["grad"]); err != nil {
+		return err
+	}
+	if err := cg.load(v); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.StoreAttr, "grad")
 	return nil
 }
 

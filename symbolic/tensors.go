@@ -657,6 +657,17 @@ func (v *Tensor) setAttribute(in *Interpreter, name string, value Value) error {
 	if err != nil {
 		return err
 	}
+	if name == "grad" && value != nil {
+		gradient, err := in.real(value)
+		if err != nil {
+			return err
+		}
+		if v.takesGradient(gradient) {
+			v.attributes[name] = gradient
+			in.activity++
+			return nil
+		}
+	}
 	hook, owner, err := in.classLookup(class, "__setattr__")
 	if err != nil {
 		return err
@@ -686,6 +697,20 @@ func (v *Tensor) setAttribute(in *Interpreter, name string, value Value) error {
 	}
 	v.attributes[name] = value
 	return nil
+}
+
+// takesGradient tells values that torch takes for the gradient of a tensor made during capture: THPVariable_set_grad of PyTorch's
+// python_variable.cpp. Of tensors that autograd follows gradients are left to it.
+func (v *Tensor) takesGradient(value Value) bool {
+	if v.id != 0 || v.class != nil || v.wraps() || v.madeParameter() || v.meta.RequiresGrad {
+		return false
+	}
+	if isNone(value) {
+		return true
+	}
+	gradient, ok := value.(*Tensor)
+	return ok && gradient != v && gradient.class == nil && !gradient.wraps() && gradient.meta.DType == v.meta.DType &&
+		gradient.meta.Device == v.meta.Device && slices.Equal(gradient.meta.Sizes, v.meta.Sizes)
 }
 
 // userAttribute tells plain values on a class, which an instance's own attribute hides.
@@ -809,6 +834,9 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 }
 
 func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
+	if gradient := t.attributes["grad"]; gradient != nil {
+		return gradient, nil
+	}
 	if t.id == 0 {
 		return nil, unsupported(reasonAttribute, "Tensor.grad")
 	}

@@ -45,7 +45,7 @@ class GoesByInstance:
         self.go = lambda: 2
 
 
-@Going.register  # type: ignore[attr-defined]
+@Going.register
 class Registered:
     pass
 
@@ -217,3 +217,76 @@ def test_an_attribute_of_an_existing_tuple_is_one_graph_and_guarded() -> None:
             pair.scale = scale  # type: ignore[attr-defined]
         assert compiled(torch.ones(2), pair) is pair
         assert torch.equal(pair.extra, torch.full((2,), float(scale or 1)))  # type: ignore[attr-defined]
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+class Keeping(torch.Tensor):
+    def __init__(self, x: Any) -> None:
+        self.kept = 5
+
+
+def wrapped(x: Any) -> Any:
+    return torch.abs(Marked(x))
+
+
+def wrapped_and_changed(x: Any) -> Any:
+    made = Keeping(x)
+    made.mul_(2)
+    return made, made.kept, x + 1
+
+
+def given_gradient(x: Any) -> Any:
+    made = x + 10
+    made.grad = x
+    made.note = 42
+    return made, made.grad
+
+
+def changed_gradient(x: Any) -> Any:
+    made = x + 10
+    made.grad = x * 2
+    made.mul_(2)
+    made.grad.add_(1)
+    return made
+
+
+def gradient_taken_away(x: Any) -> Any:
+    made = x + 10
+    made.grad = x
+    made.grad = None
+    return made, made.grad is None
+
+
+def told(result: Any) -> list[Any]:
+    results = result if isinstance(result, tuple) else (result,)
+    return [
+        (type(item), str(item), str(getattr(item, "grad", None)), str(getattr(item, "__dict__", 0))) for item in results
+    ]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [wrapped, wrapped_and_changed, given_gradient, changed_gradient, gradient_taken_away],
+    ids=lambda f: f.__name__,
+)
+def test_new_tensors_with_a_class_or_a_gradient_are_one_graph(program: Callable[[Any], Any]) -> None:
+    compiled = fusee.compile(program, fullgraph=True)
+    for _ in range(2):
+        x, again = torch.arange(-2.0, 3.0), torch.arange(-2.0, 3.0)
+        assert told(compiled(x)) == told(program(again))
+        assert torch.equal(x, again)
+
+
+def test_a_gradient_of_another_shape_is_refused() -> None:
+    def program(x: Any) -> Any:
+        made = x + 10
+        try:
+            made.grad = x[:1]
+        except RuntimeError:
+            return made, "refused"
+        return made, "taken"
+
+    assert fusee.compile(program)(torch.ones(4))[1] == "refused"
