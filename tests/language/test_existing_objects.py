@@ -216,7 +216,7 @@ def test_an_attribute_of_an_existing_tuple_is_one_graph_and_guarded() -> None:
         if scale is not None:
             pair.scale = scale  # type: ignore[attr-defined]
         assert compiled(torch.ones(2), pair) is pair
-        assert torch.equal(pair.extra, torch.full((2,), float(scale or 1)))  # type: ignore[attr-defined]
+        assert torch.equal(pair.extra, torch.full((2,), float(scale or 1)))
 
 
 class Marked(torch.Tensor):
