@@ -593,6 +593,10 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			value, err := in.iterate(arguments.Positional[0])
 			return value, true, err
 		}
+	case "torch.utils._foreach_utils":
+		if f.qualname == "_group_tensors_by_device_and_dtype" {
+			return in.groupTensors(arguments)
+		}
 	case "torch.autograd.profiler":
 		return in.labelMethod(f.qualname, arguments)
 	case "torch.autograd.function", "torch.autograd":

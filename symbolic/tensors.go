@@ -687,6 +687,9 @@ func (v *Tensor) setAttribute(in *Interpreter, name string, value Value) error {
 		_, err = in.tailCall(setter, Arguments{Positional: []Value{v, value}})
 		return err
 	}
+	if descriptor, ok := found.(*Builtin); ok && descriptor.name == "Tensor.grad" && value != nil {
+		return in.setGradient(v, value)
+	}
 	plainHook := owner != nil && (owner.name == "object" || !userClass(owner.name)) && hook != nil
 	if value == nil || !plainHook || found != nil && !userAttribute(found) || strings.HasPrefix(name, "__") || v.class != nil && !v.intercepted() {
 		return unsupported(reasonMutation, "tensor attribute %s", name)
@@ -829,25 +832,12 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 		return in.torchCall("Tensor."+name, Arguments{Positional: []Value{t}})
 	case "grad":
 		return in.tensorGradient(t)
+	case "grad_fn":
+		if !t.meta.RequiresGrad {
+			return none(), nil
+		}
 	}
 	return nil, unsupported(reasonAttribute, "Tensor.%s", name)
-}
-
-func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
-	if gradient := t.attributes["grad"]; gradient != nil {
-		return gradient, nil
-	}
-	if t.id == 0 {
-		return nil, unsupported(reasonAttribute, "Tensor.grad")
-	}
-	outcome, err := in.session.GetAttribute(t.id, "grad")
-	if err != nil {
-		return nil, err
-	}
-	if outcome.Value == nil {
-		return in.outcomeValue(outcome)
-	}
-	return &Lazy{reference: outcome.Value, source: t.source.Child("attr", "grad")}, nil
 }
 
 func (in *Interpreter) sizeTuple(sizes []graph.Size) Value {
@@ -1117,7 +1107,13 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	case "t_", "transpose_", "swapaxes_", "swapdims_", "unsqueeze_", "squeeze_", "as_strided_":
 		value, err := in.reshapeInPlace(t, name, arguments)
 		return value, true, err
-	case "requires_grad_", "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
+	case "requires_grad_":
+		flag, ok, err := in.singleFlag(Arguments{rest, arguments.Keywords})
+		if err == nil && ok && flag == t.meta.RequiresGrad {
+			return t, true, nil
+		}
+		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
+	case "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}
 	return nil, false, nil

@@ -103,6 +103,7 @@ type Tensor struct {
 	source     *guards.Source
 	class      *Class
 	attributes map[string]Value // Python attributes set during capture, or described
+	gradient   Value            // .grad, once the capture set it
 	view       bool
 	array      bool     // the source is a numpy.ndarray
 	wrapper    *wrapper // set where it wraps other tensors

@@ -123,3 +123,98 @@ def test_scale_that_is_a_tensor(name: str) -> None:
     compiled = fusee.compile(function, fullgraph=True)
     for scale in (torch.tensor(0.25), torch.tensor(3.0)):
         torch.testing.assert_close(compiled(x, y, z, scale), function(x, y, z, scale))
+
+
+def test_gradients_set_to_none_in_one_graph() -> None:
+    def function(optimizer: Any, x: Any) -> Any:
+        optimizer.zero_grad()
+        return x + 1, [parameter.grad for parameter in optimizer.param_groups[0]["params"]]
+
+    parameters = _parameters()
+    optimizer = torch.optim.SGD(parameters, lr=0.1)
+    compiled = fusee.compile(function, fullgraph=True)
+    for _ in range(3):
+        for parameter in parameters:
+            parameter.grad = torch.ones_like(parameter)
+        _, gradients = compiled(optimizer, torch.zeros(2))
+        assert gradients == [None, None] and [parameter.grad for parameter in parameters] == [None, None]
+
+
+def test_gradients_set_to_zero_keep_their_identity() -> None:
+    def function(optimizer: Any) -> None:
+        optimizer.zero_grad(set_to_none=False)
+
+    parameters = _parameters()
+    optimizer = torch.optim.SGD(parameters, lr=0.1)
+    gradients = [torch.ones_like(parameter) for parameter in parameters]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
+    fusee.compile(function, fullgraph=True)(optimizer)
+    assert all(parameter.grad is gradient for parameter, gradient in zip(parameters, gradients, strict=True))
+    assert not any(gradient.any() for gradient in gradients)
+
+
+def test_gradients_that_are_exchanged_and_read_again() -> None:
+    def function(x: Any, y: Any) -> Any:
+        before = x.grad
+        x.grad = y * 2
+        after = x.grad
+        x.grad = before
+        y.grad = after
+        return before, after, x.grad is before
+
+    def outcome(run: Any) -> list[Any]:
+        x, y = torch.ones(3, requires_grad=True), torch.arange(3.0)
+        x.grad = torch.full((3,), 7.0)
+        old = x.grad
+        before, after, same = run(x, y)
+        return [before is old, x.grad is old, y.grad is after, same, after.tolist()]
+
+    assert outcome(fusee.compile(function, fullgraph=True)) == outcome(function)
+
+
+def test_backward_between_changes_of_gradients() -> None:
+    def function(x: Any) -> Any:
+        x.grad = None
+        (x * 3).sum().backward()
+        first = x.grad
+        x.grad = None
+        (x * x).sum().backward()
+        return first, x.grad
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    x.grad = torch.ones(2)
+    compiled = fusee.compile(function)
+    for _ in range(3):
+        first, second = compiled(x)
+        assert first.tolist() == [3.0, 3.0] and second is x.grad and second.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("value", [torch.ones(2), torch.ones(3, dtype=torch.float64), 5])
+def test_gradients_that_do_not_fit_raise_as_in_eager(value: Any) -> None:
+    def function(x: Any) -> None:
+        x.grad = value
+
+    messages = []
+    for run in (fusee.compile(function), function):
+        with pytest.raises((RuntimeError, TypeError)) as raised:
+            run(torch.ones(3, requires_grad=True))
+        messages.append((type(raised.value), str(raised.value)))
+    assert messages[0] == messages[1]
+
+
+def test_clipping_by_norm_settles() -> None:
+    def function(parameters: Any) -> Any:
+        return torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+
+    compiled = fusee.compile(function)
+    counts = []
+    ours, theirs = _parameters(), _parameters()
+    for i in range(4):
+        for parameters in (ours, theirs):
+            for parameter in parameters:
+                parameter.grad = torch.sin(parameter.detach() + i) * 2
+        torch.testing.assert_close(compiled(ours), function(theirs))
+        torch.testing.assert_close([p.grad for p in ours], [p.grad for p in theirs])
+        counts.append(fusee.stats()["graphs"])
+    assert counts[1:] == counts[1:2] * 3

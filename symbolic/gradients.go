@@ -1,0 +1,109 @@
+package symbolic
+
+import (
+	"slices"
+
+	"fusee/bytecode"
+	"fusee/graph"
+)
+
+// gradientEffect writes the .grad of a tensor that was there before the call.
+type gradientEffect struct{ owner *Tensor }
+
+func (e *gradientEffect) apply(cg *generator) error {
+	if err := cg.load(e.owner.gradient); err != nil {
+		return err
+	}
+	if err := cg.load(e.owner); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.StoreAttr, "grad")
+	return nil
+}
+
+// tensorGradient is .grad as the capture wrote it, else as the live tensor has it.
+func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
+	if t.gradient != nil {
+		return t.gradient, nil
+	}
+	if given := t.attributes["grad"]; given != nil {
+		return given, nil // of a tensor made during capture
+	}
+	if t.id == 0 {
+		return nil, unsupported(reasonAttribute, "Tensor.grad")
+	}
+	outcome, err := in.session.GetAttribute(t.id, "grad")
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Value == nil {
+		return in.outcomeValue(outcome)
+	}
+	return &Lazy{reference: outcome.Value, source: t.source.Child("attr", "grad")}, nil
+}
+
+// setGradient models t.grad = value of an existing leaf, where value is None or a plain tensor that fits; the setter's errors are left to Python.
+func (in *Interpreter) setGradient(t *Tensor, value Value) error {
+	value, err := in.real(value)
+	if err != nil {
+		return err
+	}
+	if t.id == 0 || t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 || !isNone(value) && !t.fitsGradient(value) {
+		return unsupported(reasonMutation, "tensor attribute grad")
+	}
+	in.activity++
+	if t.gradient == nil {
+		in.effects = append(in.effects, &gradientEffect{t})
+	}
+	t.gradient = value
+	return nil
+}
+
+// fitsGradient tells tensors that the setter of .grad takes without a look at their contents.
+func (v *Tensor) fitsGradient(value Value) bool {
+	gradient, ok := value.(*Tensor)
+	return ok && gradient != v && gradient.class == nil && gradient.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) == 0 &&
+		gradient.meta.DType == v.meta.DType && gradient.meta.Device == v.meta.Device && slices.Equal(gradient.meta.Sizes, v.meta.Sizes)
+}
+
+// groupTensors is torch's sorting of lists of tensors by the device and type of the first list's: one group has them all. The order of several
+// groups is that of a hash table in C++, and is left to Python.
+func (in *Interpreter) groupTensors(arguments Arguments) (Value, bool, error) {
+	argument, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	lists, err := in.listOf(argument)
+	if err != nil || len(lists) == 0 {
+		return nil, err != nil, err
+	}
+	var first *Tensor
+	grouped := make([]Value, len(lists))
+	for k, list := range lists {
+		items, err := in.listOf(list)
+		if err != nil {
+			return nil, true, err
+		}
+		for _, item := range items {
+			tensor, err := in.real(item)
+			if err != nil {
+				return nil, true, err
+			}
+			t, ok := tensor.(*Tensor)
+			if first == nil {
+				first = t
+			}
+			if !ok || t.meta.Device != first.meta.Device || t.meta.DType != first.meta.DType {
+				return nil, false, nil
+			}
+		}
+		grouped[k] = newList(slices.Clone(items))
+	}
+	if first == nil {
+		return nil, false, nil
+	}
+	key := &Tuple{items: []Value{&LibraryValue{kind: "device", text: first.meta.Device.String()}, dtypeValue(first.meta.DType)}}
+	groups := newDict()
+	err = groups.setItem(in, key, &Tuple{items: []Value{newList(grouped), newList([]Value{})}})
+	return groups, true, err
+}
