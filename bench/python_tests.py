@@ -157,7 +157,7 @@ def report(plain: Run, captured: Run, texts: bool) -> None:
 
 def main() -> None:
     """Runs what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("modules", nargs="*")
     parser.add_argument(
         "--test", action="append", default=[], help="id of a test, such as test.test_dict.DictTest.test_len"

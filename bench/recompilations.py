@@ -39,7 +39,8 @@ def called(name: str, number: int, **arguments: Any) -> torch.Tensor:
 
 def trained(number: int) -> None:
     """A function with its gradient."""
-    called("pointwise", number, requires_grad=True).sum().backward()
+    loss: Any = called("pointwise", number, requires_grad=True).sum()
+    loss.backward()
 
 
 def module(number: int) -> None:
@@ -52,7 +53,8 @@ def module(number: int) -> None:
             self.number = number
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.layer(x) * self.number
+            scaled: torch.Tensor = self.layer(x) * self.number
+            return scaled
 
     with torch.no_grad():
         fusee.compile(Model(), dynamic=False)(torch.ones(2, 3))

@@ -63,16 +63,16 @@ def storage_bytes(tensor: Any) -> int:
 
 def profiler_runs(_owner: Any) -> bool:
     """Whether labels of ``record_function`` would be noted down by a profiler."""
-    import torch
+    from torch._C import _autograd
 
-    return bool(torch._C._autograd._profiler_enabled())
+    return bool(_autograd._profiler_enabled())
 
 
 def profiler_label(entered: bool, name: str, args: str | None = None) -> Any:
     """A label of ``record_function``, entered where the program has entered it already."""
     import torch
 
-    label = torch.autograd.profiler.record_function(name, args)
+    label: Any = torch.autograd.profiler.record_function(name, args)
     return label.__enter__() if entered else label
 
 

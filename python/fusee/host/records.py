@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 import weakref
@@ -82,8 +83,11 @@ class Records:
         record = found.record if found is not None else None
         if record is None:
             record = new_record(Family(options), function.__code__)
-            self._records[key] = _Kept(record, function, lambda _: self._records.pop(key, None))
+            self._records[key] = _Kept(record, function, functools.partial(self._forget, key))
         return record
+
+    def _forget(self, key: Any, _code: Any) -> None:
+        self._records.pop(key, None)
 
     def reset(self) -> None:
         """Drop all entries; compiled functions start anew."""
