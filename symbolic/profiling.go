@@ -70,9 +70,12 @@ func (cg *generator) buildLabel(v *profilerLabel) error {
 // the end of a graph.
 func ofOptimizers(module string) bool { return strings.HasPrefix(module+".", "torch.optim.") }
 
-// undisabled gives the function of torch.optim inside of torch's wrapper that disables compilers; nil for others.
+// undisabled gives the function of torch.optim inside of torch's wrapper that disables compilers, of which the second comes with
+// torch.compile's first use; nil for others.
 func (in *Interpreter) undisabled(f *Function) (Value, error) {
-	if f.code.QualName != "_disable_dynamo.<locals>.inner" {
+	switch f.code.QualName {
+	case "_disable_dynamo.<locals>.inner", "DisableContext.__call__.<locals>._fn":
+	default:
 		return nil, nil
 	}
 	index := indexOf(f.code.LocalsPlusNames, "fn") - (len(f.code.LocalsPlusNames) - len(f.closure))

@@ -148,6 +148,7 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "lerp.Tensor": [lambda: {"weight": real(3, 4)}],
     # views
     "view": [lambda: {"size": [2, 6]}],
+    "_unsafe_view": [lambda: {"size": [2, 6]}],
     "expand": [lambda: {"self": real(3, 1), "size": [2, 3, 4]}],
     "permute": [lambda: {"self": real(2, 3, 4), "dims": [2, 0, -2]}],
     "transpose.int": [lambda: {"dim0": 0, "dim1": 1}],

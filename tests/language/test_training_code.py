@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.eval_frame import TorchPatcher
 
 import fusee
 
@@ -65,6 +66,7 @@ def _trained(make: Any, compiled: bool) -> tuple[Any, dict[str, Any], list[int]]
     return parameters, optimizer.state_dict(), counts
 
 
+@pytest.mark.parametrize("patched", [False, True], ids=["", "after torch.compile"])
 @pytest.mark.parametrize(
     "make",
     [
@@ -75,7 +77,10 @@ def _trained(make: Any, compiled: bool) -> tuple[Any, dict[str, Any], list[int]]
     ],
     ids=["sgd", "momentum", "adam", "adamw"],
 )
-def test_steps_of_optimizers_are_one_graph_and_settle(make: Any) -> None:
+def test_steps_of_optimizers_are_one_graph_and_settle(make: Any, patched: bool) -> None:
+    fusee.reset()
+    if patched:  # torch.compile disables parts of the optimizers when it is first used
+        TorchPatcher.patch()
     found, state, counts = _trained(make, True)
     expected, state_of_eager, _ = _trained(make, False)
     torch.testing.assert_close(found, expected)
