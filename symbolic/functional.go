@@ -340,6 +340,7 @@ func (in *Interpreter) namedTupleCall(arguments Arguments) (Value, bool, error) 
 	value, err := in.outcomeValue(outcome)
 	if class, ok := value.(*Class); ok && err == nil {
 		class.remake = &given
+		in.templates = append(in.templates, class.id)
 		in.activity++
 	}
 	return value, true, err

@@ -55,6 +55,7 @@ type Interpreter struct {
 	initial     graph.State
 	autocast    Autocast
 	effects     []effect
+	templates   []trace.ObjectID // classes made for this capture, which the rewritten code makes anew: guards look at them, so it keeps them
 	frame       *Frame
 	depth       int
 	nesting     int

@@ -138,6 +138,10 @@ func (in *Interpreter) finishCode(cg *generator) error {
 		cg.emit(bytecode.CopyFreeVars, first.Arg)
 	}
 	cg.emit(bytecode.Resume, 0)
+	for _, id := range in.templates {
+		cg.placeholder("object", int64(id))
+		cg.emit(bytecode.PopTop, 0)
+	}
 	called, err := cg.callGraph()
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -125,3 +127,16 @@ def test_a_closure_that_crosses_a_break_compiles_once() -> None:
     for step in range(5):
         assert torch.equal(run(X + step), program(X + step))
     assert graphs.count == 1
+
+
+def test_named_tuple_classes_of_the_program_need_no_recompiling() -> None:
+    def program(x: Any, y: Any) -> Any:
+        pair = collections.namedtuple("pair", ["first", "second", "third"], defaults=(None, 1))
+        made = pair(x, third=y)
+        return pair(made.first, made[1], made.third + y)
+
+    compiled = fusee.compile(program, fullgraph=True)
+    for _ in range(3):
+        assert tuple(compiled(X, X)[1:2]) == tuple(program(X, X)[1:2])
+        gc.collect()  # drops the class that the capture looked at, unless the entry keeps it
+    assert fusee.stats()["recompiles"] == 0
