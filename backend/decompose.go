@@ -2,6 +2,7 @@ package backend
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"fusee/backend/loop"
@@ -243,8 +244,24 @@ func (r *recipe) trailing(rank int, value graph.Value) []bool {
 	return reduced
 }
 
+// used reports whether the caller or another node takes a result of the node.
+func (r *recipe) used(index int) bool {
+	if index >= len(r.node.Outputs) {
+		return false
+	}
+	wanted, _ := keyOf(r.node.Output(index))
+	takes := func(value graph.Value) bool {
+		key, ok := keyOf(value)
+		return ok && key == wanted
+	}
+	g := r.b.compilation.graph
+	return slices.ContainsFunc(g.Outputs, takes) || slices.ContainsFunc(g.Nodes, func(node *graph.Node) bool {
+		return slices.ContainsFunc(tensorArguments(node), takes)
+	})
+}
+
 func (r *recipe) layerNorm() bool {
-	if len(r.node.Outputs) == 3 && r.device.Type == "cpu" {
+	if r.device.Type == "cpu" && (r.used(1) || r.used(2)) {
 		return false // ATen's backward takes its own kernel's mean, whose rounding shows in rows far off centre
 	}
 	self, weight, bias := r.tensor("input", 0), r.optional("weight", 2), r.optional("bias", 3)
