@@ -302,14 +302,19 @@ func (in *Interpreter) single(arguments Arguments) (Value, bool) {
 	return arguments.Positional[0], true
 }
 
+// singleReal is the one argument of a call, looked into.
+func (in *Interpreter) singleReal(arguments Arguments) (value Value, ok bool, err error) {
+	if value, ok = in.single(arguments); !ok {
+		return nil, false, nil
+	}
+	value, err = in.real(value)
+	return value, true, err
+}
+
 // singleFlag is the one argument of a call where that is True or False.
 func (in *Interpreter) singleFlag(arguments Arguments) (flag, ok bool, err error) {
-	value, ok := in.single(arguments)
-	if !ok {
-		return false, false, nil
-	}
-	real, err := in.real(value)
-	if err != nil {
+	real, ok, err := in.singleReal(arguments)
+	if !ok || err != nil {
 		return false, false, err
 	}
 	if constant, isConstant := real.(*Constant); isConstant {

@@ -16,13 +16,9 @@ func (in *Interpreter) constructByteArray(arguments Arguments) (Value, bool, err
 	if len(arguments.Positional)+len(arguments.Keywords) == 0 {
 		return &byteArray{}, true, nil
 	}
-	argument, ok := in.single(arguments)
-	if !ok {
-		return nil, false, nil
-	}
-	value, err := in.real(argument)
-	if err != nil {
-		return nil, true, err
+	value, ok, err := in.singleReal(arguments)
+	if !ok || err != nil {
+		return nil, ok, err
 	}
 	if content, ok := bytesOf(value); ok {
 		return &byteArray{content}, true, nil

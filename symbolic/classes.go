@@ -817,13 +817,9 @@ type mappingProxy struct {
 
 // constructMappingProxy is types.MappingProxyType(mapping), of a dict.
 func (in *Interpreter) constructMappingProxy(arguments Arguments) (Value, bool, error) {
-	argument, ok := in.single(arguments)
-	if !ok {
-		return nil, false, nil
-	}
-	mapping, err := in.real(argument)
-	if err != nil {
-		return nil, true, err
+	mapping, ok, err := in.singleReal(arguments)
+	if !ok || err != nil {
+		return nil, ok, err
 	}
 	dict, ok := mapping.(*Dict)
 	if !ok {

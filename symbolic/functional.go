@@ -233,13 +233,9 @@ func (in *Interpreter) dictFromKeys(c *Class, arguments Arguments) (Value, bool,
 
 // internCall is sys.intern: equal text of one capture is one object anyway.
 func (in *Interpreter) internCall(arguments Arguments) (Value, bool, error) {
-	value, ok := in.single(arguments)
-	if !ok {
-		return nil, false, nil
-	}
-	real, err := in.real(value)
-	if err != nil {
-		return nil, true, err
+	real, ok, err := in.singleReal(arguments)
+	if !ok || err != nil {
+		return nil, ok, err
 	}
 	_, isText := stringOf(real)
 	return real, isText, nil

@@ -11,13 +11,9 @@ func (in *Interpreter) inspectPredicate(name string, arguments Arguments) (Value
 	if name == "unwrap" && len(arguments.Positional) == 1 {
 		return in.unwrapCall(arguments)
 	}
-	argument, ok := in.single(arguments)
-	if !ok {
-		return nil, false, nil
-	}
-	value, err := in.real(argument)
-	if err != nil {
-		return nil, true, err
+	value, ok, err := in.singleReal(arguments)
+	if !ok || err != nil {
+		return nil, ok, err
 	}
 	if _, opaque := value.(*Opaque); opaque {
 		return nil, false, nil
