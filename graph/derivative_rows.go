@@ -249,6 +249,12 @@ func matrixDerivatives() []derivativeRow {
 		instead("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
 		gradients("_scaled_dot_product_flash_attention_for_cpu",
 			"query, key, value: _scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, results[1], dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
+		gradients("_scaled_dot_product_flash_attention",
+			"query, key, value: _scaled_dot_product_flash_attention_backward(grad, query, key, value, result, results[1], None, None, size(query, 2), size(key, 2), dropout_p, is_causal, results[6], results[7], scale=scale)"),
+		gradients("_scaled_dot_product_cudnn_attention",
+			"query, key, value: _scaled_dot_product_cudnn_attention_backward(grad, query, key, value, result, results[1], results[6], results[7], attn_bias, None, None, size(query, 2), size(key, 2), dropout_p, is_causal, scale=scale)"),
+		gradients("_scaled_dot_product_efficient_attention",
+			"query, key, value: _scaled_dot_product_efficient_attention_backward(grad, query, key, value, attn_bias, result, results[1], results[2], results[3], dropout_p, [True, True, True, False], is_causal, scale=scale)"),
 	}
 	for _, name := range []string{"conv1d", "conv2d", "conv3d"} {
 		rows = append(rows, instead(name, "convolution(input, weight, bias, stride, padding, dilation, False, zeros_of(padding), groups)"),

@@ -90,7 +90,7 @@ func buildOpTable() opTable {
 	for _, rows := range [][]row{
 		unaryRows(), binaryRows(), conditionalRows(), activationRows(), specialRows(), backwardRows(), viewRows(), reductionRows(),
 		matrixRows(), convolutionRows(), normalisationRows(), indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(),
-		poolingRows(), randomRows(), trainingRows(),
+		poolingRows(), randomRows(), trainingRows(), attentionRows(),
 	} {
 		for _, r := range rows {
 			name := r.schema[:strings.IndexAny(r.schema, ".(")]

@@ -26,10 +26,13 @@ REACHED_BY = {
     "aten.max_pool2d_with_indices.default": "aten.max_pool2d.default",
     "aten._scaled_dot_product_flash_attention_for_cpu.default": "aten.scaled_dot_product_attention.default",
 }
+# Attention on a GPU, tested there.
+ON_A_GPU = [f"aten._scaled_dot_product_{kernel}_attention.default" for kernel in ("flash", "cudnn", "efficient")]
 CASES = [
     pytest.param(target, make, id=f"{target.removeprefix('aten.')}-{number}")
     for target in TARGETS
     if target not in REACHED_BY
+    and target not in ON_A_GPU
     and target not in ("aten.dropout.default", "aten.bernoulli.default")  # tested with the random numbers of eager
     for number, make in enumerate(samples(target))
 ]

@@ -144,8 +144,14 @@ func (r *Nodes) unknown(target string, args []graph.Value, keywords []graph.Keyw
 	}
 	positional, named := split(schema, values)
 	node := r.graph.Append(target, positional, named, outputs, nil)
-	node.Mutates, node.Random, node.Schema, node.Unrecorded = mutated, random, schema, !r.state.GradMode
+	node.Mutates, node.Random, node.Schema, node.Unrecorded = mutated, random && !dropsNothing(schema, values), schema, !r.state.GradMode
 	return node, nil
+}
+
+// dropsNothing tells operators, such as attention, that draw random numbers for their dropout only, where that is off.
+func dropsNothing(schema *graph.Schema, values []graph.Value) bool {
+	position := schema.Position("dropout_p")
+	return position >= 0 && values[position] == graph.Value(0.0)
 }
 
 // split gives every argument in the way that its parameter takes it.

@@ -45,7 +45,10 @@ class AttentionCall(fake.TensorCall):
             choice = vars(torch)["_fused_sdp_choice"](*positional, **named)
         if choice not in (_FLASH, _EFFICIENT, _CUDNN):
             return None
-        return self._written(_result(choice, *given), positional, named), []
+        training = torch.is_grad_enabled() and any(metadata[5] for metadata in given)
+        if training and (_bound(positional, named)[3] is not None or given[0][2][1] != given[1][2][1]):
+            return None  # masks are made to fit before the kernel is called
+        return self._written(choice if training else None, _result(choice, *given), positional, named), []
 
     def mode(self) -> contextlib.AbstractContextManager[Any]:
         """Nothing runs."""
@@ -58,14 +61,64 @@ class AttentionCall(fake.TensorCall):
         shaped = torch.Tensor._make_wrapper_subclass(_Shaped, sizes, strides=strides, storage_offset=offset, **kind)
         return shaped.requires_grad_(requires_grad)
 
-    def _written(self, result: Metadata, positional: list[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+    def _written(
+        self, kernel: int | None, result: Metadata, positional: list[Any], named: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """The outcome; with a kernel as the call of it that also gives what its derivative reads."""
         writer = self.recorder(list(self._inputs.values()))
+        if kernel is None:
+            function = torch.ops.aten.scaled_dot_product_attention.default
+            return self._outcome_of(result, (writer, function, positional, named, [result]), ("n", 0))
+        function, arguments, found = _kernel_call(kernel, result, _bound(positional, named))
+        scale = {name: value for name, value in named.items() if name == "scale"}
+        return self._outcome_of(result, (writer, function, arguments, scale, found), ("n", 0, 0))
+
+    def _outcome_of(self, result: Metadata, call: tuple[Any, ...], output: Any) -> tuple[Any, ...]:
+        writer, function, positional, named, found = call
         arguments = [writer.write(value) for value in positional]
         keywords = {name: writer.write(value) for name, value in named.items()}
-        function = torch.ops.aten.scaled_dot_product_attention.default
-        node = ("scaled_dot_product_attention_0", str(function), arguments, keywords, [result], signature(function))
-        expansion = {"inputs": list(self._inputs), "nodes": [node], "output": ("n", 0)}
+        name = f"{function._overloadpacket.__name__.strip('_')}_0"
+        node = (name, str(function), arguments, keywords, found, signature(function))
+        expansion = {"inputs": list(self._inputs), "nodes": [node], "output": output}
         return "value", ("T", result, "new"), expansion
+
+
+def _bound(positional: list[Any], named: dict[str, Any]) -> list[Any]:
+    """Query, key, value, mask and whether it is causal, of a call that drops nothing."""
+    mask = positional[3] if len(positional) > 3 else named.get("attn_mask")
+    causal = positional[5] if len(positional) > 5 else named.get("is_causal", False)
+    return [*positional[:3], mask, causal]
+
+
+def _kernel_call(kernel: int, result: Metadata, given: list[Any]) -> tuple[Any, list[Any], list[Metadata | None]]:
+    """The operator behind a kernel, its arguments, and its results: None for those that are no tensors or not made.
+
+    The logarithms of the sums are float32, one a query: [batch, heads, queries] of flash attention, with a dimension
+    of 1 more of cuDNN, padded to multiples of 32 queries of the memory-efficient kernel, as their meta kernels say.
+    """
+    query, key, value, mask, causal = given
+    batch, heads, queries, _ = result[2]
+    sums = {_FLASH: (queries,), _CUDNN: (queries, 1), _EFFICIENT: (-(-queries // 32) * 32,)}[kernel]
+    statistics = _row_major("float32", result[1], (batch, heads, *sums))
+    if kernel == _FLASH:
+        state = [_row_major("uint64", result[1], (2,)), _row_major("uint64", result[1], ())]
+        operator = torch.ops.aten._scaled_dot_product_flash_attention.default
+        return operator, [query, key, value, 0.0, causal], [result, statistics, None, None, None, None, *state, None]
+    state = [_row_major("int64", result[1], ())] * 2
+    arguments = [query, key, value, mask, True, 0.0, causal]
+    if kernel == _CUDNN:
+        operator = torch.ops.aten._scaled_dot_product_cudnn_attention.default
+        return operator, arguments, [result, statistics, None, None, None, None, *state, None]
+    operator = torch.ops.aten._scaled_dot_product_efficient_attention.default
+    return operator, arguments, [result, statistics, *state]
+
+
+def _row_major(dtype: str, device: str, sizes: tuple[int, ...]) -> Metadata:
+    strides, length = [], 1
+    for size in reversed(sizes):
+        strides.append(length)
+        length *= max(size, 1)
+    return dtype, device, sizes, tuple(reversed(strides)), 0, False, tensors.LEAF
 
 
 def _drops(arguments: list[Any], keywords: list[Any]) -> bool:

@@ -1,0 +1,116 @@
+package graph
+
+// attentionRows are torch's kernels of attention on a GPU, which one of takes the place of scaled_dot_product_attention where gradients are recorded,
+// and their derivatives. The forward ones also return the logarithm of each query's sum, float32, and the state of the random numbers of dropout.
+func attentionRows() []row {
+	forward := func(schema string, r rule) row { return row{schema: schema, kind: KindLibrary, accepts: "hf", rule: r} }
+	library := func(schema string, r rule) row {
+		return row{schema: schema, kind: KindLibrary, accepts: "hf", traits: belowAutograd, rule: r}
+	}
+	return []row{
+		forward("_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", inferFlashKernel),
+		forward("_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)", inferCudnnKernel),
+		forward("_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)", inferEfficientKernel),
+		library("_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", inferFlashAttentionBackward),
+		library("_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor? attn_bias, Tensor? cum_seq_q, Tensor? cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)", inferCudnnAttentionBackward),
+		library("_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, Tensor value, Tensor? attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor)", inferEfficientAttentionBackward),
+	}
+}
+
+// attentionKernel adds the output, laid out as the query, and the logarithms of the sums. Dropout is not covered, as it draws random numbers.
+func (c *inference) attentionKernel(sums ...Size) (query *Meta, err error) {
+	q, k, v := c.tensor("query"), c.tensor("key"), c.tensor("value")
+	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || q.Device.Type != "cuda" || c.value("dropout_p") != Value(0.0) || c.graph.RequiresGrad(c.value("attn_bias")) {
+		return nil, unknown("attention arguments")
+	}
+	sizes := []Size{q.Sizes[0], q.Sizes[1], q.Sizes[2], v.Sizes[3]}
+	strides := c.shapes.preservedStrides(q)
+	if !c.shapes.Equal(q.Sizes[3], v.Sizes[3]) {
+		return nil, unknown("attention with values of another size")
+	}
+	if err := c.make(q.DType, sizes, strides); err != nil {
+		return nil, err
+	}
+	return q, c.makeContiguous(Float32, append([]Size{q.Sizes[0], q.Sizes[1]}, sums...))
+}
+
+// drawn adds the two tensors that say which random numbers dropout drew.
+func (c *inference) drawn(dtype DType, seed []Size) error {
+	if err := c.makeContiguous(dtype, seed); err != nil {
+		return err
+	}
+	return c.makeContiguous(dtype, nil)
+}
+
+// variableLengths leaves out what only sequences of several lengths have.
+func (c *inference) variableLengths() {
+	for range 4 {
+		c.absent()
+	}
+}
+
+func inferFlashKernel(c *inference) error {
+	if _, err := c.attentionKernel(c.tensor("query").Sizes[2:3]...); err != nil {
+		return err
+	}
+	c.variableLengths()
+	if err := c.drawn(Uint64, Statics(2)); err != nil {
+		return err
+	}
+	c.absent()
+	return nil
+}
+
+func inferCudnnKernel(c *inference) error {
+	if !c.boolean("compute_log_sumexp") {
+		return unknown("attention without sums")
+	}
+	if _, err := c.attentionKernel(append(c.tensor("query").Sizes[2:3:3], Static(1))...); err != nil {
+		return err
+	}
+	c.variableLengths()
+	if err := c.drawn(Int64, nil); err != nil {
+		return err
+	}
+	c.absent()
+	return nil
+}
+
+// inferEfficientKernel: the sums are padded to multiples of 32 queries.
+func inferEfficientKernel(c *inference) error {
+	if !c.boolean("compute_log_sumexp") {
+		return unknown("attention without sums")
+	}
+	const unit = 32
+	e := c.shapes
+	blocks := e.FloorDivide(e.Add(c.tensor("query").Sizes[2], Static(unit-1)), Static(unit))
+	q, err := c.attentionKernel(e.Multiply(blocks, Static(unit)))
+	if err != nil {
+		return err
+	}
+	c.outputs[0].Meta.Strides = c.headsInside(q.Sizes)
+	return c.drawn(Int64, nil)
+}
+
+// inferCudnnAttentionBackward: the gradients lie as query, key and value do.
+func inferCudnnAttentionBackward(c *inference) error {
+	for _, name := range []string{"query", "key", "value"} {
+		m := c.tensor(name)
+		if err := c.make(m.DType, m.Sizes, c.shapes.preservedStrides(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inferEfficientAttentionBackward computes no gradient of the mask.
+func inferEfficientAttentionBackward(c *inference) error {
+	if mask, _ := c.value("grad_input_mask").(List); len(mask.Items) != 4 || mask.Items[3] != false {
+		return unknown("the gradient of a mask of attention")
+	}
+	if err := inferFlashAttentionBackward(c); err != nil {
+		return err
+	}
+	c.absent()
+	return nil
+}
