@@ -274,13 +274,13 @@ type Described struct {
 func (p *Program) Describe(name func(Accessor) string) []Described {
 	p.settle()
 	var list []Described
-	var walk func(sources []*Source)
-	walk = func(sources []*Source) {
+	var walk func(sources []*Source, above string)
+	walk = func(sources []*Source, above string) {
 		for _, source := range sources {
 			if !source.needed() {
 				continue
 			}
-			path := source.Path(name)
+			path := source.pathBelow(above, name)
 			for _, check := range source.Checks {
 				text := checkText(path, check, name)
 				if check.comparison != nil {
@@ -288,10 +288,10 @@ func (p *Program) Describe(name func(Accessor) string) []Described {
 				}
 				list = append(list, Described{len(list), text, check.Reason})
 			}
-			walk(source.children)
+			walk(source.children, path)
 		}
 	}
-	walk(p.roots)
+	walk(p.roots, "")
 	return list
 }
 
@@ -300,7 +300,14 @@ func (s *Source) Path(name func(Accessor) string) string {
 	if s.Parent == nil {
 		return name(s.Accessor)
 	}
-	parent := s.Parent.Path(name)
+	return s.pathBelow(s.Parent.Path(name), name)
+}
+
+// pathBelow is Path where the parent's is known; a root has none.
+func (s *Source) pathBelow(parent string, name func(Accessor) string) string {
+	if s.Parent == nil {
+		return name(s.Accessor)
+	}
 	switch s.Accessor.Kind {
 	case "attr", "field":
 		return fmt.Sprintf("%s.%v", parent, s.Accessor.Argument)

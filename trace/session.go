@@ -35,12 +35,20 @@ type Session struct {
 	transport Transport
 	objects   map[ObjectID]*Description
 	lookups   typeLookups
+	reads     map[nameRead]Reference // what module_get and dict_get found under a name; nil where it is absent
 	questions int
+}
+
+// nameRead is a question for what a module or dict holds under a name.
+type nameRead struct {
+	question string
+	id       ObjectID
+	name     string
 }
 
 // NewSession starts a conversation; descriptions come with the request.
 func NewSession(transport Transport, descriptions bytecode.Object) (*Session, error) {
-	session := &Session{transport: transport, objects: map[ObjectID]*Description{}, lookups: newTypeLookups()}
+	session := &Session{transport: transport, objects: map[ObjectID]*Description{}, lookups: newTypeLookups(), reads: map[nameRead]Reference{}}
 	return session, session.learn(descriptions)
 }
 
@@ -123,12 +131,27 @@ func (s *Session) FunctionWith(id ObjectID) *Description {
 
 // ModuleGet reads an attribute of a module; nil when absent.
 func (s *Session) ModuleGet(id ObjectID, name string) (Reference, error) {
-	return s.optional("module_get", int64(id), name)
+	return s.named(nameRead{"module_get", id, name})
 }
 
 // DictGet reads one key of a dict; nil when absent.
 func (s *Session) DictGet(id ObjectID, key bytecode.Object) (Reference, error) {
+	if name, isName := key.(string); isName {
+		return s.named(nameRead{"dict_get", id, name})
+	}
 	return s.optional("dict_get", int64(id), key)
+}
+
+// named asks once for each name: the host's objects stay as they are for as long as a capture takes.
+func (s *Session) named(read nameRead) (Reference, error) {
+	if found, done := s.reads[read]; done {
+		return found, nil
+	}
+	found, err := s.optional(read.question, int64(read.id), read.name)
+	if err == nil {
+		s.reads[read] = found
+	}
+	return found, err
 }
 
 func (s *Session) optional(question string, arguments ...bytecode.Object) (Reference, error) {

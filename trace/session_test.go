@@ -128,6 +128,24 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+func TestNamesAreReadOnce(t *testing.T) {
+	s, transport := session(t, answer(int64(7)), answer(bytecode.None), answer(int64(8)))
+	for range 2 {
+		if found, err := s.DictGet(1, "a"); found != ObjectID(7) || err != nil {
+			t.Fatal(found, err)
+		}
+		if found, err := s.ModuleGet(1, "a"); found != nil || err != nil {
+			t.Fatal(found, err)
+		}
+	}
+	if found, err := s.DictGet(1, bytecode.Tuple{"a"}); found != ObjectID(8) || err != nil {
+		t.Fatal(found, err)
+	}
+	if len(transport.questions) != 3 {
+		t.Error(transport.questions)
+	}
+}
+
 func TestTheHostMayGiveUp(t *testing.T) {
 	s, _ := session(t, Message{"error", "no such object"})
 	_, err := s.ModuleGet(1, "x")

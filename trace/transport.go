@@ -67,13 +67,13 @@ func (c *Connection) Send(message Message) error {
 }
 
 func encodeFrame(message Message) ([]byte, error) {
-	body, err := bytecode.Marshal(message)
+	const header = 4
+	frame, err := bytecode.AppendMarshal(make([]byte, header, 256), message)
 	if err != nil {
 		return nil, errors.Wrap(err, "a message cannot be written")
 	}
-	frame := make([]byte, 4, 4+len(body))
-	binary.LittleEndian.PutUint32(frame, uint32(len(body)))
-	return append(frame, body...), nil
+	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-header))
+	return frame, nil
 }
 
 func readFrame(reader io.Reader) ([]byte, error) {

@@ -12,6 +12,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from .. import _helpers
@@ -27,6 +28,15 @@ _DEPTH = 4
 _BUDGET = 4000
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """What a class says about its instances: the getter of their dict, their slots, and the plain type they extend."""
+
+    dict_of: Callable[[object], dict[str, Any] | None]
+    members: list[tuple[str, types.MemberDescriptorType]]
+    base: type | None
+
+
 class ObjectTable:
     """Ids and descriptions of the objects of one compile."""
 
@@ -36,7 +46,8 @@ class ObjectTable:
         self._described: set[int] = set()
         self._queue: deque[tuple[int, int]] = deque()
         self._postponed: dict[int, int] = {}  # depth by id of what earlier answers had no room for
-        self._kinds = kinds()
+        self._kinds = dict(kinds())
+        self._layouts: dict[type, _Layout] = {}
         self.tensors = TensorReader(self)
 
     def release(self) -> None:
@@ -47,6 +58,16 @@ class ObjectTable:
     def reference(self, value: Any) -> Reference:
         """An id, or the value itself if its exact type is that of a constant."""
         return (value,) if type(value) in _CONSTANTS else self.identify(value)
+
+    def mention(self, value: Any, depth: int) -> Reference:
+        """A reference to what is described in its turn if ``depth`` levels are left; the path that is taken most."""
+        if type(value) in _CONSTANTS:
+            return (value,)
+        number = self._ids.get(id(value)) or self.identify(value)
+        if depth > 0 and number not in self._described:
+            self._described.add(number)
+            self._queue.append((number, depth))
+        return number
 
     def identify(self, value: Any) -> int:
         """The id of a live object, new or known."""
@@ -111,37 +132,45 @@ class ObjectTable:
 
     def _describe_one(self, number: int, depth: int) -> Description:
         value = self.objects[number]
-        kind, writer, cost = self._kind_of(value)
-        writing = _Writing(self, depth - cost)
-        payload = writer(writing, value)
-        type_id = writing.mention(type(value)) if depth > 0 else self.identify(type(value))
-        return number, kind, type_id, payload
+        cls = type(value)
+        if cls is dict and not value:  # as most dicts of modules are
+            return number, "dict", self.mention(cls, depth - 1), []
+        kind, writer, cost = self._kinds.get(cls) or self._kind_of(cls)
+        payload = writer(_Writing(self, depth - cost), value)
+        return number, kind, self.mention(cls, depth - cost), payload
 
-    def _kind_of(self, value: Any) -> Kind:
-        for base in slots.mro(type(value)):
-            kind = self._kinds.get(base)
-            if kind is not None:
-                return kind
-        return _OBJECT
+    def _kind_of(self, cls: type) -> Kind:
+        """The kind of a class that no row names, kept for its other instances as long as the compile lasts."""
+        found = next((self._kinds[base] for base in slots.mro(cls) if base in self._kinds), _OBJECT)
+        return self._kinds.setdefault(cls, found)
+
+    def layout(self, cls: type) -> _Layout:
+        """The layout of a class's instances, read once in a compile."""
+        known = self._layouts.get(cls)
+        if known is None:
+            base = next((base for base in slots.mro(cls) if base in _VALUES), None)
+            known = self._layouts[cls] = _Layout(slots.dict_getter(cls), slots.members(cls), base)
+        return known
 
 
 class _Writing:
     """The description being written: references that it mentions are described up to the depth that is left."""
+
+    __slots__ = ("depth", "table")
 
     def __init__(self, table: ObjectTable, depth: int) -> None:
         self.table = table
         self.depth = depth
 
     def mention(self, value: Any) -> Reference:
-        reference = self.table.reference(value)
-        self.table._enqueue(reference, self.depth)
-        return reference
+        return self.table.mention(value, self.depth)
 
     def stub(self, value: Any) -> Reference:
         return self.table.reference(value)
 
     def mention_all(self, values: Iterable[Any]) -> list[Reference]:
-        return [self.mention(value) for value in values]
+        mention, depth = self.table.mention, self.depth
+        return [mention(value, depth) for value in values]
 
     def mention_type(self, cls: type) -> int:
         """Types are described wherever they occur: they are few and every attribute lookup needs them."""
@@ -330,15 +359,16 @@ def _write_type(writing: _Writing, cls: type) -> dict[str, Any]:
 _VALUES = (int, float, str, bytes, complex)
 
 
-def _write_object(writing: _Writing, value: Any) -> dict[str, Any]:
-    namespace = slots.instance_dict(value)
+def _write_object(writing: _Writing, value: Any, stubs: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Attributes and plain value; what the attributes in ``stubs`` hold is mentioned only."""
+    layout = writing.table.layout(type(value))
+    namespace = layout.dict_of(value)
     payload: dict[str, Any] = {
-        "dict": None if namespace is None else _named(writing, namespace.items()),
-        "slots": _named(writing, slots.slot_values(value)),
+        "dict": None if namespace is None else _named(writing, namespace.items(), stubs),
+        "slots": _named(writing, slots.members_set(layout.members, value)),
     }
-    for base in _VALUES:
-        if slots.is_a(value, base):
-            payload["value"] = (_plain(base, value),)
+    if layout.base is not None:
+        payload["value"] = (_plain(layout.base, value),)
     return payload
 
 
@@ -355,14 +385,26 @@ def _plain(base: type, value: Any) -> Any:
     return _PLAIN[base](value)
 
 
-def _named(writing: _Writing, pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Reference]]:
-    return [(name, writing.mention(content)) for name, content in list(pairs) if type(name) is str]
+def _named(
+    writing: _Writing, pairs: Iterable[tuple[str, Any]], stubs: frozenset[str] = frozenset()
+) -> list[tuple[str, Reference]]:
+    mention, depth = writing.table.mention, writing.depth
+    return [
+        (name, mention(content, 0 if name in stubs else depth)) for name, content in list(pairs) if type(name) is str
+    ]
+
+
+# What modules hold for saving and loading, of which their calls make no use.
+_FOR_STATE_DICTS = frozenset(
+    {"_non_persistent_buffers_set", "_state_dict_hooks", "_state_dict_pre_hooks"}
+    | {"_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"}
+)
 
 
 def _write_module_tree(writing: _Writing, value: Any) -> dict[str, Any]:
     """A module with its whole subtree: submodules do not use up depth."""
     deeper = _Writing(writing.table, max(writing.depth, _DEPTH - 1))
-    return _write_object(deeper, value)
+    return _write_object(deeper, value, _FOR_STATE_DICTS)
 
 
 def _write_text(writing: _Writing, value: Any) -> str:

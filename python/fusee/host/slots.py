@@ -6,7 +6,7 @@ import gc
 import operator
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _get_mro = type.__dict__["__mro__"].__get__
@@ -106,30 +106,40 @@ def builtins_of(function: types.FunctionType) -> dict[str, Any]:
     return _get_builtins(function)  # type: ignore[no-any-return]
 
 
+def dict_getter(cls: type) -> Callable[[object], dict[str, Any] | None]:
+    """A function that reads the attribute dict of the instances of a class through the C getter, None without one."""
+    if has_dict(cls):
+        for base in mro(cls):
+            getter: Any = class_dict(base).get("__dict__")
+            if type(getter) in (types.GetSetDescriptorType, types.MemberDescriptorType):
+                return lambda value: found if type(found := getter.__get__(value)) is dict else None
+    return lambda value: None
+
+
+_function_dict = dict_getter(types.FunctionType)
+
+
 def instance_dict(value: object) -> dict[str, Any] | None:
     """The attribute dict of an instance, read through the C getter; None when there is none."""
-    if not has_dict(type(value)):
-        return None
-    for base in mro(type(value)):
-        getter: Any = class_dict(base).get("__dict__")
-        if type(getter) in (types.GetSetDescriptorType, types.MemberDescriptorType):
-            found = getter.__get__(value)
-            return found if type(found) is dict else None
-    return None
+    cls = type(value)
+    return _function_dict(value) if cls is types.FunctionType else dict_getter(cls)(value)
 
 
-def slot_values(value: object) -> list[tuple[str, Any]]:
-    """Names and values of the ``__slots__`` that are set."""
-    found: list[tuple[str, Any]] = []
-    for base in reversed(mro(type(value))):
-        if not is_heap_type(base):
-            continue
-        for name, member in class_dict(base).items():
-            if type(member) is types.MemberDescriptorType:
-                content = _member(member, value)
-                if content is not ABSENT:
-                    found.append((name, content))
-    return found
+def members(cls: type) -> list[tuple[str, types.MemberDescriptorType]]:
+    """The ``__slots__`` of a class and its bases, the bases' first."""
+    return [
+        (name, member)
+        for base in reversed(mro(cls))
+        if is_heap_type(base)
+        for name, member in class_dict(base).items()
+        if type(member) is types.MemberDescriptorType
+    ]
+
+
+def members_set(found: Iterable[tuple[str, types.MemberDescriptorType]], value: object) -> list[tuple[str, Any]]:
+    """Names and values of those of the :func:`members` of its class that are set in an instance."""
+    pairs = [(name, _member(member, value)) for name, member in found]
+    return [(name, content) for name, content in pairs if content is not ABSENT]
 
 
 def _member(member: types.MemberDescriptorType, value: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,31 +36,33 @@ def is_wrapper(cls: type) -> bool:
     return not _intercepted(cls)
 
 
-def _dense(tensor: torch.Tensor) -> bool:
+def _dense(tensor: torch.Tensor, strided: bool, intercepted: bool) -> bool:
     """A dense strided tensor whose memory can be read: nothing wraps it, and no subclass intercepts its operators."""
     import torch
 
-    plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter or _intercepted(type(tensor))
+    plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter or intercepted
     base: Any = torch._C.TensorBase
-    if not plain_type or base.layout.__get__(tensor) is not torch.strided or base.is_quantized.__get__(tensor):
+    if not plain_type or not strided or base.is_quantized.__get__(tensor):
         return False
     functorch: Any = getattr(torch._C, "_functorch")  # noqa: B009 -- absent from torch's type stubs
     return not functorch.is_functorch_wrapped_tensor(tensor)
 
 
-def _flags(tensor: torch.Tensor, dense: bool) -> int:
+def _flags(tensor: torch.Tensor, strided: bool) -> int:
     import torch
 
     base: Any = torch._C.TensorBase  # a subclass may hide what these say
+    intercepted = _intercepted(type(tensor))
+    dense = _dense(tensor, strided, intercepted)
     flags = PARAMETER if slots.is_a(tensor, torch.nn.Parameter) else 0
     flags |= LEAF if base.is_leaf.__get__(tensor) else 0
     flags |= HAS_GRAD_FN if base.grad_fn.__get__(tensor) is not None else 0
     flags |= INFERENCE if base.is_inference(tensor) else 0
     flags |= CONJUGATE if base.is_conj(tensor) or base.is_neg(tensor) else 0
     flags |= 0 if dense else UNUSUAL
-    flags |= WRAPPER if not dense and base.layout.__get__(tensor) is torch.strided and is_wrapper(type(tensor)) else 0
+    flags |= WRAPPER if not dense and strided and is_wrapper(type(tensor)) else 0
     flags |= VIEW if base._is_view(tensor) else 0
-    flags |= INTERCEPTED if dense and _intercepted(type(tensor)) else 0
+    flags |= INTERCEPTED if dense and intercepted else 0
     return flags | (DECORATED if _decorated(tensor) else 0)
 
 
@@ -80,6 +83,11 @@ class Uninitialized(Exception):
     """A lazy module's parameter has no shape yet: the call that gives it one runs as plain Python."""
 
 
+@functools.lru_cache(maxsize=256)
+def _name(value: torch.dtype | torch.device) -> str:
+    return str(value).removeprefix("torch.")
+
+
 def metadata(tensor: torch.Tensor) -> Metadata:
     """``(dtype, device, sizes, strides, storage_offset, requires_grad, flags)``; sizes and strides in elements."""
     import torch
@@ -89,15 +97,13 @@ def metadata(tensor: torch.Tensor) -> Metadata:
         raise Uninitialized
     base: Any = torch._C.TensorBase  # a subclass may hide what these say
     with torch._C.DisableTorchFunctionSubclass():
-        dense = _dense(tensor)
         strided = base.layout.__get__(tensor) is torch.strided
-        dtype = str(base.dtype.__get__(tensor)).removeprefix("torch.")
-        device = str(base.device.__get__(tensor))
+        dtype, device = _name(base.dtype.__get__(tensor)), _name(base.device.__get__(tensor))
         sizes = tuple(map(int, base.shape.__get__(tensor)))
         strides = tuple(map(int, base.stride(tensor))) if strided else ()
         offset = int(base.storage_offset(tensor)) if strided else 0
         gradient = base.requires_grad.__get__(tensor)
-        return dtype, device, sizes, strides, offset, gradient, _flags(tensor, dense)
+        return dtype, device, sizes, strides, offset, gradient, _flags(tensor, strided)
 
 
 def marks(attributes: Mapping[str, Any]) -> tuple[list[tuple[int, int | None, int | None]], list[int]] | None:

@@ -113,17 +113,13 @@ func (r *reporter) breaks(breaks []symbolic.Break) *bytecode.List {
 
 func (r *reporter) guards(program *guards.Program) *bytecode.List {
 	list := &bytecode.List{Items: []bytecode.Object{}}
+	// All guards share their keys, as there are thousands.
+	keys := []bytecode.Object{"text", "reason", "file", "line", "end_line", "column", "end_column", "source"}
 	for _, described := range program.Describe(r.rootName) {
-		wired := &bytecode.Dict{}
-		wired.Set("text", described.Text)
-		wired.Set("reason", "")
+		line := int64(described.Reason.Line)
 		// The line is enough here: the text of it would cost a question for each guard.
-		wired.Set("file", described.Reason.File)
-		wired.Set("line", int64(described.Reason.Line))
-		wired.Set("end_line", int64(described.Reason.Line))
-		wired.Set("column", int64(-1))
-		wired.Set("end_column", int64(-1))
-		wired.Set("source", "")
+		values := []bytecode.Object{described.Text, "", described.Reason.File, line, line, int64(-1), int64(-1), ""}
+		wired := &bytecode.Dict{Keys: keys, Values: values}
 		list.Items = append(list.Items, wired)
 	}
 	return list
