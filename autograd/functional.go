@@ -14,11 +14,7 @@ func functional(d *differentiation) error {
 	if err != nil {
 		return refuse("an operation has no expansion into operators")
 	}
-	f := &functionaliser{
-		graph: &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}, state: d.state,
-		values: map[key]graph.Value{}, generation: map[key]int{}, made: map[key]int{}, changed: map[*graph.Input]bool{},
-		severed: map[key]bool{},
-	}
+	f := newFunctionaliser(d)
 	for _, node := range lowered.Nodes {
 		if err := f.node(node); err != nil {
 			return err
@@ -51,6 +47,16 @@ type functionaliser struct {
 	changed          map[*graph.Input]bool
 	// severed marks views of what requires gradients, made while gradients were not recorded: to autograd they are leaves.
 	severed map[key]bool
+	// whole says that backward runs within the graph, so that nothing is drawn again.
+	whole bool
+}
+
+func newFunctionaliser(d *differentiation) *functionaliser {
+	return &functionaliser{
+		graph: &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}, state: d.state,
+		values: map[key]graph.Value{}, generation: map[key]int{}, made: map[key]int{}, changed: map[*graph.Input]bool{},
+		severed: map[key]bool{},
+	}
 }
 
 // current gives what stands for a value of the source: a view is made anew when the memory behind it was rewritten since.
@@ -112,7 +118,7 @@ func (f *functionaliser) copy(n *graph.Node) {
 func (f *functionaliser) check(n *graph.Node) error {
 	for i, o := range n.Outputs {
 		switch {
-		case n.Random && o.Meta.Device.Type != "cpu":
+		case n.Random && o.Meta.Device.Type != "cpu" && !f.whole:
 			return refuse("random numbers on %s (%s)", o.Meta.Device, n.Target)
 		case o.Meta.RequiresGrad && o.Meta.DType.IsComplex():
 			return refuse("gradients of complex numbers")

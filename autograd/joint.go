@@ -48,6 +48,7 @@ func joint(d *differentiation) error {
 type entry struct {
 	node       *graph.Node
 	derivative *graph.Derivative
+	source     *graph.Node // of the functional graph, where gradients are asked for within it
 }
 
 // joiner builds the joint graph.
@@ -59,6 +60,8 @@ type joiner struct {
 	tracked   map[key]bool
 	tape      []entry
 	gradients map[key]graph.Value
+	whole     *wholeStep   // set where the graph asks for gradients itself
+	origin    graph.Origin // the line that asks for gradients, then
 }
 
 func newJoiner(d *differentiation) *joiner {
@@ -66,10 +69,20 @@ func newJoiner(d *differentiation) *joiner {
 		tracked: map[key]bool{}, gradients: map[key]graph.Value{}}
 	j.graph.Shapes = d.source.Shapes
 	for _, input := range d.source.Inputs {
-		copied := j.graph.AddTensor(input.Name, withoutGradient(input.Meta))
+		copied := j.copyInput(input)
 		j.values[keyOf(input)], j.tracked[keyOf(copied)] = copied, input.Meta.RequiresGrad
 	}
 	return j
+}
+
+func (j *joiner) copyInput(input *graph.Input) *graph.Input {
+	switch input.Kind {
+	case graph.Int:
+		return j.graph.AddInt(input.Name, input.Size)
+	case graph.Float:
+		return j.graph.AddFloat(input.Name)
+	}
+	return j.graph.AddTensor(input.Name, withoutGradient(input.Meta))
 }
 
 // withoutGradient drops what only autograd cares about.
@@ -84,12 +97,14 @@ func (j *joiner) replace(v graph.Value) graph.Value { return j.values[keyOf(v)] 
 func (j *joiner) isTracked(v graph.Value) bool { return j.tracked[keyOf(v)] }
 
 func (j *joiner) emitter() *emitter {
-	return &emitter{graph: j.graph, state: j.state, tracked: j.isTracked}
+	state := j.state
+	state.Origin = j.origin
+	return &emitter{graph: j.graph, state: state, tracked: j.isTracked}
 }
 
 // forward copies a node of the functional graph, or writes what stands for it where gradients flow through it.
 func (j *joiner) forward(n *graph.Node) error {
-	recorded := slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad })
+	recorded := slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) && j.differentiates(n)
 	reached := slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return j.isTracked(j.replace(v)) })
 	if recorded && !reached {
 		return refuse("gradients begin at %s", n.Target)
@@ -106,14 +121,26 @@ func (j *joiner) forward(n *graph.Node) error {
 	node := copyNode(j.graph, n, j.replace)
 	for i := range node.Outputs {
 		j.values[keyOf(n.Output(i))] = node.Output(i)
-		j.tracked[keyOf(node.Output(i))] = n.Outputs[i].Meta.RequiresGrad
+		j.tracked[keyOf(node.Output(i))] = recorded && n.Outputs[i].Meta.RequiresGrad
 		node.Outputs[i].Meta = withoutGradient(node.Outputs[i].Meta)
 	}
 	if recorded {
 		derivative, _ := graph.DerivativeOf(n.Target)
-		j.tape = append(j.tape, entry{node, derivative})
+		j.keep(node, derivative)
 	}
 	return nil
+}
+
+// differentiates says whether gradients may flow back through a node of the functional graph.
+func (j *joiner) differentiates(n *graph.Node) bool { return j.whole == nil || j.whole.reached[n] }
+
+// keep puts an operator on the tape.
+func (j *joiner) keep(n *graph.Node, derivative *graph.Derivative) {
+	kept := entry{node: n, derivative: derivative}
+	if j.whole != nil {
+		kept.source = j.whole.current
+	}
+	j.tape = append(j.tape, kept)
 }
 
 // instead evaluates what stands for a node; every operator of it is recorded in its turn.
@@ -156,7 +183,7 @@ func (j *joiner) record(n *graph.Node) error {
 	for i, o := range n.Outputs { // further results are such as total weights and statistics
 		j.tracked[keyOf(n.Output(i))] = o.Meta.DType.IsDifferentiable() && (i == 0 || all)
 	}
-	j.tape = append(j.tape, entry{n, derivative})
+	j.keep(n, derivative)
 	return nil
 }
 
@@ -190,6 +217,9 @@ func (j *joiner) backward(en entry) error {
 	}
 	if !reached {
 		return nil
+	}
+	if j.whole != nil && j.whole.stale[en.source] {
+		return refuse("memory that %s read was written before gradients were asked for", n.Target)
 	}
 	names, err := parameters(n, func(v graph.Value) graph.Value { return v })
 	if err != nil {

@@ -103,9 +103,16 @@ func (d *differentiation) checkInputs() error {
 		return refuse("gradients of graphs with sizes or numbers that change")
 	}
 	for _, input := range d.source.Inputs {
-		switch {
-		case input.Kind != graph.Tensor:
+		if input.Kind != graph.Tensor {
 			return refuse("gradients of graphs with numbers that change")
+		}
+	}
+	return d.checkPlainInputs()
+}
+
+func (d *differentiation) checkPlainInputs() error {
+	for _, input := range d.source.Inputs {
+		switch {
 		case input.Meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg|graph.FlagIntercepted) != 0:
 			return refuse("gradients with the input %s, which is no plain tensor", input.Name)
 		case input.Meta.Flags&graph.FlagInference != 0:

@@ -69,6 +69,9 @@ func (c *caller) dispatchName(name string, method bool) (Value, error) {
 	if f, ok := functions()[name]; ok {
 		return f(c)
 	}
+	if operator, ok := strings.CutPrefix(name, foreachPrefix); ok && !method {
+		return c.foreach(operator)
+	}
 	return c.overloaded(canonicalName(name), method)
 }
 

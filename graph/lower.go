@@ -25,7 +25,7 @@ type lowering struct {
 }
 
 func (l *lowering) lowerNode(n *Node) error {
-	if strings.HasPrefix(n.Target, "aten.") {
+	if strings.HasPrefix(n.Target, "aten.") || n.AsksForGradients() {
 		l.copyNode(n)
 		return nil
 	}

@@ -23,6 +23,10 @@ func scaled(c *caller) (Value, error) {
 	if strings.HasSuffix(name, "_") {
 		inPlace = "_"
 	}
+	value, err := c.scaleOfType(value, meta(c.args[0]).DType)
+	if err != nil {
+		return nil, err
+	}
 	s := (&chain{caller: c, value: c.args[1]}).then("aten.mul.Tensor", value).then(combine, c.args[2])
 	if s.err != nil {
 		return nil, s.err
@@ -42,9 +46,18 @@ func (c *caller) scaleTensor() (Value, bool) {
 	}
 	for _, argument := range c.args {
 		m, ok := MetaOf(argument)
-		if !ok || m.DType != Float32 && m.DType != Float64 || scale.DType != m.DType && scale.DType != Float32 || m.Device != scale.Device {
+		if !ok || m.DType != Float32 && m.DType != Float64 || scale.DType != Float64 && scale.DType != Float32 || m.Device != scale.Device && scale.Device.Type != "cpu" {
 			return nil, false
 		}
 	}
 	return value, true
+}
+
+// scaleOfType gives a scale in the type that the operator computes in, to which it would round the number.
+func (c *caller) scaleOfType(scale Value, dtype DType) (Value, error) {
+	if meta(scale).DType == dtype {
+		return scale, nil
+	}
+	op, _ := LookUp("aten._to_copy.default")
+	return c.emitBound(op, []Value{scale}, []Keyword{{"dtype", dtype}})
 }

@@ -32,14 +32,19 @@ func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
 	if t.id == 0 {
 		return nil, unsupported(reasonAttribute, "Tensor.grad")
 	}
-	outcome, err := in.session.GetAttribute(t.id, "grad")
+	return in.lazyAttribute(t, "grad")
+}
+
+// lazyAttribute is an attribute of a tensor that was there before the call, guarded once something looks at it.
+func (in *Interpreter) lazyAttribute(t *Tensor, name string) (Value, error) {
+	outcome, err := in.session.GetAttribute(t.id, name)
 	if err != nil {
 		return nil, err
 	}
 	if outcome.Value == nil {
 		return in.outcomeValue(outcome)
 	}
-	return &Lazy{reference: outcome.Value, source: t.source.Child("attr", "grad")}, nil
+	return &Lazy{reference: outcome.Value, source: t.source.Child("attr", name)}, nil
 }
 
 // setGradient models t.grad = value of an existing leaf, where value is None or a plain tensor that fits; the setter's errors are left to Python.
@@ -106,4 +111,15 @@ func (in *Interpreter) groupTensors(arguments Arguments) (Value, bool, error) {
 	groups := newDict()
 	err = groups.setItem(in, key, &Tuple{items: []Value{newList(grouped), newList([]Value{})}})
 	return groups, true, err
+}
+
+// optimizerNumber is what optimizers read of a tensor that counts their steps, for the corrections of Adam and its like. Uncompiled they read a Python
+// float: the tensor in its place is as precise.
+func (in *Interpreter) optimizerNumber(arguments Arguments) (Value, bool, error) {
+	value, ok, err := in.singleReal(arguments)
+	if t, isTensor := value.(*Tensor); err == nil && ok && isTensor && t.meta.DType.IsFloat() {
+		value, err = in.torchCall("Tensor.double", Arguments{Positional: []Value{t}})
+		return value, true, err
+	}
+	return nil, err != nil, err
 }

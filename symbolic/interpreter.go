@@ -76,7 +76,8 @@ type Interpreter struct {
 	reshaped    []*reshapedTensor
 	tensors     []*Tensor // made by the graph's nodes
 	generators  []*Generator
-	wired       []graph.Value // tensors that the host was told about, by number
+	freed       []freedHistory // by gradients that the graph asks for
+	wired       []graph.Value  // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int

@@ -581,7 +581,10 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		}
 	case "torch._tensor":
 		switch f.qualname {
-		case "Tensor.backward", "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
+		case "Tensor.backward":
+			value, err := in.backwardCall(arguments, true)
+			return value, true, err
+		case "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
 			return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 		case "Tensor.__torch_function__":
 			value, err := in.tensorTorchFunction(arguments)
@@ -597,12 +600,19 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		if f.qualname == "_group_tensors_by_device_and_dtype" {
 			return in.groupTensors(arguments)
 		}
+	case "torch.optim.optimizer":
+		if f.qualname == "_get_value" {
+			return in.optimizerNumber(arguments)
+		}
 	case "torch.autograd.profiler":
 		return in.labelMethod(f.qualname, arguments)
 	case "torch.autograd.function", "torch.autograd":
 		if f.qualname == "_is_checkpoint_valid" && f.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
 			value, err := in.stateOfEngine(f)
 			return value, true, err
+		}
+		if f.module == "torch.autograd" {
+			return in.autogradFunction(f, arguments)
 		}
 		return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 	case "torch.utils.checkpoint":

@@ -36,7 +36,7 @@ var (
 	reasonDepth         = &Reason{"depth", "calls are nested too deeply", "lower the recursion depth", "f(n - 1)"}
 	reasonLength        = &Reason{"length", "the function runs too many instructions to unroll", "use fewer Python iterations in the compiled function", "for i in range(10**6): ..."}
 	reasonForced        = &Reason{"call", "the call cannot be continued inside", "see the reason of the inner break", "sorted(items, key=f)"}
-	reasonAutograd      = &Reason{"autograd-call", "a call into autograd runs in Python", "call it outside the compiled function", "loss.backward()"}
+	reasonAutograd      = &Reason{"autograd-call", "a call into autograd runs in Python", "call it outside the compiled function", "x.register_hook(f)"}
 	reasonTransform     = &Reason{"function-transform", "a function is transformed by torch.func", "apply the transform outside the compiled function", "torch.func.grad(f)(x)"}
 	reasonHigherOrder   = &Reason{"higher-order", "an operator that takes functions runs in Python", "call it outside the compiled function", "torch.ops.higher_order.map_impl(f, xs, args)"}
 	reasonConditional   = &Reason{"conditional", "torch.cond takes one of two ways by the value of a tensor", "nothing to do: each way is captured when it is taken, also under fullgraph", "torch.cond(x.sum() > 0, f, g, (x,))"}

@@ -136,6 +136,47 @@ def _function() -> Any:
     return CompiledGraph
 
 
+def with_freed_history(run: Run, graph: dict[str, Any]) -> Run:
+    """Has the outputs in ``graph["freed"]`` require gradients as results do that backward has gone through before."""
+    freed: list[int] = graph["freed"]
+    leaf = next(place for place, (_, metadata) in enumerate(graph["inputs"]) if len(metadata) > 1 and metadata[5])
+    apply = _freed().apply
+
+    def with_history(*inputs: Any) -> tuple[Any, ...]:
+        outputs = list(run(*inputs))
+        marked = apply(inputs[leaf], [outputs[place] for place in freed])
+        for place, output in zip(freed, marked, strict=True):
+            outputs[place] = output
+        return tuple(outputs)
+
+    return with_history
+
+
+@functools.lru_cache(maxsize=1)
+def _freed() -> Any:
+    """The autograd function of results whose history is gone."""
+    import torch
+
+    class FreedHistory(torch.autograd.Function):
+        """Gives the tensors in a list as they are; only where they come from is unknown."""
+
+        @staticmethod
+        def forward(ctx: Any, leaf: Tensor, outputs: list[Tensor]) -> tuple[Tensor, ...]:
+            """The outputs; ``leaf`` requires gradients."""
+            return tuple(outputs)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            """What autograd says of a history that it has freed."""
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                "already been freed): a compiled function ran backward, and freed what it had saved for that. Specify "
+                "retain_graph=True if you need to backward through the graph a second time."
+            )
+
+    return FreedHistory
+
+
 def _check_unchanged(context: Any) -> None:
     """Inputs that are read again must still hold what they held."""
     for index, (tensor, version) in enumerate(zip(context.inputs, context.versions, strict=True)):

@@ -85,15 +85,17 @@ class Installer:
         return self._graphs[index]
 
     def _runner(self, graph: dict[str, Any]) -> Any:
+        run: Callable[..., Any]
         if graph["runs"] == "plan":
             options = self._family.options
-            return recording.wrap(_shim.LaunchPlan(graph["plan"]), graph, options.mode, options.changed)
+            run = recording.wrap(_shim.LaunchPlan(graph["plan"]), graph, options.mode, options.changed)
+            return training.with_freed_history(run, graph) if graph.get("freed") else run
         if graph["runs"] == "training":
             return training.TrainedGraph(graph, Answers(self._table).build)
         backend = backends.lookup(self._family.options.backend)
         value = Answers(self._table).build
         if backend is None:
-            run: Callable[..., Any] = pygraph.as_function(graph, value)
+            run = pygraph.as_function(graph, value)
         else:
             module = pygraph.as_module(graph, value)
             run = backends.Deferred(lambda: module, backend)

@@ -123,6 +123,9 @@ def torch_functions() -> dict[int, str]:
     return names
 
 
+# Modules of this package that hold targets of graphs; they are imported when the first graph names one.
+_MODULES_OF_TARGETS = frozenset({"_arrays", "_gradients", "_transforms"})
+
 _NOT_OPERATORS = frozenset(
     {
         "compile",
@@ -198,7 +201,7 @@ def _resolve_module(name: str) -> Any:
 
 
 def _import(parts: list[str]) -> types.ModuleType | None:
-    if len(parts) > 1 and parts[:2] not in (["fusee", "_arrays"], ["fusee", "_transforms"]):
+    if len(parts) > 1 and (parts[0] != "fusee" or parts[1] not in _MODULES_OF_TARGETS):
         return None  # submodules are only looked up, as importing them would run code the user did not ask for
     try:
         return importlib.import_module(".".join(parts))

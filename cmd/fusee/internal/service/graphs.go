@@ -18,6 +18,7 @@ type CompiledGraph struct {
 	Graph    *graph.Graph
 	Compiled *backend.Compiled // nil when Python runs the nodes one by one
 	Trained  *TrainedGraph     // set instead of Compiled where autograd records the graph
+	Freed    []int             // the outputs that require gradients, and whose history backward within the graph has gone through
 	Why      string            // why Python runs it
 	warnings []string
 }
@@ -37,6 +38,8 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 		compiled.Why = "another backend was asked for"
 	case pythonOnly:
 		compiled.Why = "an operation is not in the op table"
+	case g.HasGradients():
+		s.expandGraph(compiled, request)
 	case needsAutograd(g):
 		s.trainGraph(compiled, request)
 	case returnsDetached(g):
@@ -50,6 +53,21 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
 	compiled.warnings = s.missingGenerators(compiled.Graph, request)
 	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request)
+}
+
+// expandGraph writes the gradients that a graph asks for into it, and lowers it whole.
+func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
+	whole, err := autograd.Expand(withoutModes(compiled.Graph), request.capture.State)
+	switch {
+	case err != nil:
+		compiled.Why = "gradients are asked for: " + errors.UnwrapAll(err).Error()
+	case returnsDetached(whole.Graph):
+		compiled.Why = "it returns a view, detached from gradients, of an argument that they flow through"
+	default:
+		compiled.warnings = s.missingGenerators(compiled.Graph, request)
+		compiled.Freed = whole.Freed
+		compiled.Compiled = s.plan(whole.Graph, compiled, request)
+	}
 }
 
 // trainGraph differentiates a graph and lowers both parts.
@@ -167,6 +185,9 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 	wired := c.wireHead()
 	if c.Compiled != nil {
 		wired.Set("inputs", newNodeWriter(c.Graph).inputs())
+		if len(c.Freed) > 0 {
+			wired.Set("freed", wiredInts(c.Freed))
+		}
 		return wired
 	}
 	listed := c.Graph

@@ -1,0 +1,95 @@
+package graph
+
+import "slices"
+
+// GradientsTarget is the operation that asks for gradients within a graph: `of(outputs, inputs, gradients, retain_graph)` of the host's module
+// fusee._gradients, where gradients holds one of each output, or None for 1. It gives the tuple of the inputs' gradients, each in memory of its
+// own, laid out as autograd lays out the gradient of a leaf. What it reads beside its arguments is the history of the outputs.
+const GradientsTarget = "fusee._gradients.of"
+
+// AsksForGradients says whether the node is one of GradientsTarget.
+func (n *Node) AsksForGradients() bool { return n.Target == GradientsTarget }
+
+// KeepsHistory says whether the history that gradients flowed back through can be used again.
+func (n *Node) KeepsHistory() bool { return n.AsksForGradients() && n.Args[3] == Value(true) }
+
+// HasGradients says whether the graph asks for gradients of its own results.
+func (g *Graph) HasGradients() bool { return slices.ContainsFunc(g.Nodes, (*Node).AsksForGradients) }
+
+// History is what gradients of some tensors flow back through.
+type History struct {
+	Nodes  map[*Node]bool
+	Inputs []*Input // that require gradients, in order of the graph
+	wanted map[storageKey]bool
+	roots  map[storageKey]bool
+}
+
+// HistoryOf follows tensors back through the operations that autograd recorded among the nodes, the first ones of the graph.
+func (g *Graph) HistoryOf(tensors []Value, nodes []*Node) *History {
+	h := &History{Nodes: map[*Node]bool{}, wanted: map[storageKey]bool{}, roots: map[storageKey]bool{}}
+	for _, v := range tensors {
+		h.want(g, v)
+	}
+	for _, n := range slices.Backward(nodes) {
+		if !n.Recorded() || !h.reaches(n) {
+			continue
+		}
+		h.Nodes[n] = true
+		for _, v := range collectTensors(append(slices.Clone(n.Args), keywordValues(n)...)) {
+			h.want(g, v)
+		}
+	}
+	for _, input := range g.Inputs {
+		if h.wanted[keyOf(input)] {
+			h.Inputs = append(h.Inputs, input)
+		}
+	}
+	return h
+}
+
+func keywordValues(n *Node) []Value {
+	values := make([]Value, len(n.Keywords))
+	for i, k := range n.Keywords {
+		values[i] = k.Value
+	}
+	return values
+}
+
+func (h *History) want(g *Graph, v Value) {
+	if g.RequiresGrad(v) {
+		h.wanted[keyOf(v)], h.roots[keyOf(root(v))] = true, true
+	}
+}
+
+// reaches says whether a recorded node made what is wanted, or wrote it into memory.
+func (h *History) reaches(n *Node) bool {
+	for k, o := range n.Outputs {
+		if o.Meta.RequiresGrad && h.wanted[keyOf(n.Output(k))] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Mutates, func(v Value) bool { return h.roots[keyOf(root(v))] })
+}
+
+// Wants says whether gradients flow to a tensor.
+func (h *History) Wants(v Value) bool { return h.wanted[keyOf(v)] }
+
+// Meets says whether both histories have an operation in common.
+func (h *History) Meets(other *History) bool {
+	for n := range h.Nodes {
+		if other.Nodes[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// GradientMeta describes the gradient of a tensor as autograd keeps it: laid out like the tensor where that is dense, else row by row
+// (torch/csrc/autograd/functions/accumulate_grad.h of PyTorch).
+func (e *ShapeEnvironment) GradientMeta(m *Meta) Meta {
+	strides := m.Strides
+	if !e.isDense(m) {
+		strides = e.contiguousStrides(m.Sizes)
+	}
+	return Meta{DType: m.DType, Device: m.Device, Sizes: m.Sizes, Strides: strides, Offset: Static(0), Flags: FlagLeaf}
+}

@@ -1,0 +1,33 @@
+"""Gradients within a graph that Python runs, as one operation of it (``GradientsTarget`` of the compiler)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def of(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], gradients: Sequence[Tensor | None], retain_graph: bool
+) -> tuple[Tensor, ...]:
+    """The gradients of the outputs' sum, weighted by ``gradients`` (None: 1), with respect to the inputs.
+
+    Each has memory of its own, laid out as autograd lays out the gradient of a leaf: like the input where that is dense
+    without overlap, else row by row.
+    """
+    import torch
+
+    found = torch.autograd.grad(
+        list(outputs), list(inputs), list(gradients), retain_graph=retain_graph, materialize_grads=True
+    )
+    return tuple(_place(leaf).copy_(gradient) for leaf, gradient in zip(inputs, found, strict=True))
+
+
+def _place(leaf: Tensor) -> Tensor:
+    """Memory for the gradient of a tensor."""
+    import torch
+
+    like = torch.empty_like(leaf, requires_grad=False)
+    return like if like.stride() == leaf.stride() else torch.empty(leaf.shape, dtype=leaf.dtype, device=leaf.device)

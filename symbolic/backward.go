@@ -1,0 +1,348 @@
+package symbolic
+
+import (
+	"slices"
+
+	"fusee/graph"
+)
+
+// gradientRequest is a call that asks autograd for gradients within the capture.
+type gradientRequest struct {
+	outputs []*Tensor
+	seeds   []Value // the gradient of each output, None for 1
+	inputs  []*Tensor
+	given   bool // the program named the inputs
+	retain  bool
+}
+
+// freedHistory is what backward has gone through, and the step at which it did.
+type freedHistory struct {
+	history *graph.History
+	step    int
+}
+
+// backwardCall is Tensor.backward and torch.autograd.backward: gradients are added to those of the leaves.
+func (in *Interpreter) backwardCall(arguments Arguments, method bool) (Value, error) {
+	names := []string{"tensors", "grad_tensors", "retain_graph", "create_graph", "grad_variables", "inputs"}
+	if method {
+		names = []string{"self", "gradient", "retain_graph", "create_graph", "inputs"}
+	}
+	values, err := in.gradientArguments(arguments, names...)
+	if err != nil {
+		return nil, err
+	}
+	if !method {
+		if !isNone(values[4]) {
+			return nil, unsupported(reasonAutograd, "grad_variables")
+		}
+		values = slices.Delete(values, 4, 5)
+	}
+	request, err := in.gradientRequest(values[0], values[1], values[4], values[2:4])
+	if err != nil {
+		return nil, err
+	}
+	if !request.given {
+		if err := in.findLeaves(request); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.checkLeaves(request); err != nil {
+		return nil, err
+	}
+	gradients, err := in.appendGradients(request)
+	if err != nil {
+		return nil, err
+	}
+	for k, leaf := range request.inputs {
+		if err := in.accumulateGradient(leaf, gradients[k].(*Tensor)); err != nil {
+			return nil, err
+		}
+	}
+	return none(), nil
+}
+
+// autogradFunction models the functions of torch.autograd that ask for gradients.
+func (in *Interpreter) autogradFunction(f *Function, arguments Arguments) (Value, bool, error) {
+	var value Value
+	var err error
+	switch f.qualname {
+	case "backward":
+		value, err = in.backwardCall(arguments, false)
+	case "grad":
+		value, err = in.gradCall(arguments)
+	default:
+		err = unsupported(reasonAutograd, "%s", f.qualname)
+	}
+	return value, true, err
+}
+
+// gradCall is torch.autograd.grad.
+func (in *Interpreter) gradCall(arguments Arguments) (Value, error) {
+	values, err := in.gradientArguments(arguments, "outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs", "allow_unused",
+		"is_grads_batched", "materialize_grads")
+	if err != nil {
+		return nil, err
+	}
+	for _, flag := range values[7:] {
+		if set, known := truthOfValue(flag); !isNone(flag) && (!known || set) {
+			return nil, unsupported(reasonAutograd, "batched or materialised gradients")
+		}
+	}
+	request, err := in.gradientRequest(values[0], values[2], values[1], values[3:5])
+	if err != nil {
+		return nil, err
+	}
+	gradients, err := in.appendGradients(request)
+	if err != nil {
+		return nil, err
+	}
+	return &Tuple{items: gradients}, nil
+}
+
+// gradientArguments binds the arguments of a function of torch.autograd; None stands for those that are not given.
+func (in *Interpreter) gradientArguments(arguments Arguments, names ...string) ([]Value, error) {
+	values, ok := bindNamed(arguments, names...)
+	if !ok || values[0] == nil {
+		return nil, unsupported(reasonAutograd, "arguments that do not fit")
+	}
+	for k, value := range values {
+		if value == nil {
+			values[k] = none()
+		}
+	}
+	return in.realAll(values)
+}
+
+func truthOfValue(value Value) (truth, known bool) {
+	constant, ok := value.(*Constant)
+	if !ok {
+		return false, false
+	}
+	truth, known = constant.Value.(bool)
+	return truth, known
+}
+
+// gradientRequest reads the arguments that all functions have; flags are retain_graph and create_graph.
+func (in *Interpreter) gradientRequest(outputs, seeds, inputs Value, flags []Value) (*gradientRequest, error) {
+	if in.autocast.enabled() || in.state.InferenceMode || in.functionsDisabled == 0 && in.request.FunctionModes > 0 {
+		return nil, unsupported(reasonAutograd, "backward under autocast or another mode")
+	}
+	retain, retainKnown := truthOfValue(flags[0])
+	create, createKnown := truthOfValue(flags[1])
+	if create || !createKnown && !isNone(flags[1]) || !retainKnown && !isNone(flags[0]) {
+		return nil, unsupported(reasonAutograd, "gradients that are differentiated again")
+	}
+	request := &gradientRequest{given: !isNone(inputs), retain: retain}
+	var err error
+	if request.outputs, err = in.tensorsOf(outputs); err != nil {
+		return nil, err
+	}
+	if request.given {
+		if request.inputs, err = in.tensorsOf(inputs); err != nil {
+			return nil, err
+		}
+	}
+	if request.seeds, err = in.seedsOf(seeds, len(request.outputs)); err != nil {
+		return nil, err
+	}
+	return request, in.checkOutputs(request)
+}
+
+// tensorsOf reads a plain tensor or a list of them.
+func (in *Interpreter) tensorsOf(value Value) ([]*Tensor, error) {
+	items := []Value{value}
+	if _, single := value.(*Tensor); !single {
+		var err error
+		if items, err = in.listOf(value); err != nil {
+			return nil, err
+		}
+		if items, err = in.realAll(items); err != nil {
+			return nil, err
+		}
+	}
+	tensors := make([]*Tensor, len(items))
+	for k, item := range items {
+		t, ok := item.(*Tensor)
+		if !ok || t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg|graph.FlagHooked) != 0 || !t.meta.DType.IsFloat() {
+			return nil, unsupported(reasonAutograd, "a tensor with hooks or attributes, or one that is not plain")
+		}
+		tensors[k] = t
+	}
+	if len(tensors) == 0 {
+		return nil, unsupported(reasonAutograd, "gradients of nothing")
+	}
+	return tensors, nil
+}
+
+// seedsOf reads the gradients of the outputs, which are None, one tensor, or a list.
+func (in *Interpreter) seedsOf(value Value, count int) ([]Value, error) {
+	if isNone(value) {
+		return slices.Repeat([]Value{none()}, count), nil
+	}
+	items := []Value{value}
+	if _, single := value.(*Tensor); !single {
+		var err error
+		if items, err = in.listOf(value); err != nil {
+			return nil, err
+		}
+	}
+	if len(items) != count {
+		return nil, unsupported(reasonAutograd, "another number of gradients than of outputs")
+	}
+	return in.realAll(items)
+}
+
+// checkOutputs sees that the outputs are made by the graph, and that their gradients fit.
+func (in *Interpreter) checkOutputs(request *gradientRequest) error {
+	for k, t := range request.outputs {
+		if _, made := t.value.(*graph.Output); !made || !in.graph.RequiresGrad(t.value) {
+			return unsupported(reasonAutograd, "gradients of a tensor that the graph does not make, or that requires none")
+		}
+		if isNone(request.seeds[k]) {
+			if elements := in.shapes().Product(t.meta.Sizes); !elements.IsStatic() || elements.Hint != 1 {
+				return unsupported(reasonAutograd, "no gradient is given of a tensor of several elements")
+			}
+			continue
+		}
+		if !t.fitsGradient(request.seeds[k]) {
+			return unsupported(reasonAutograd, "a gradient that does not fit its tensor")
+		}
+	}
+	return nil
+}
+
+// historyOf follows the outputs of a request back through the graph. What backward went through before has no history any more: then the call that
+// did is left to Python, which knows what is gone.
+func (in *Interpreter) historyOf(request *gradientRequest) (*graph.History, error) {
+	values := make([]graph.Value, len(request.outputs))
+	for k, t := range request.outputs {
+		values[k] = t.value
+	}
+	history := in.graph.HistoryOf(values, in.graph.Nodes)
+	for _, freed := range in.freed {
+		if history.Meets(freed.history) {
+			return nil, &restart{step: freed.step, reason: &Unsupported{reasonAutograd, "gradients flow back through the same operations again"}}
+		}
+	}
+	return history, nil
+}
+
+// findLeaves makes the leaves that the outputs come from the inputs of a request.
+func (in *Interpreter) findLeaves(request *gradientRequest) error {
+	history, err := in.historyOf(request)
+	if err != nil {
+		return err
+	}
+	for _, input := range history.Inputs {
+		t := in.tensorOf(input)
+		if t == nil || input.Meta.Flags&graph.FlagGradFn != 0 {
+			return unsupported(reasonAutograd, "gradients flow to operations before the function")
+		}
+		request.inputs = append(request.inputs, t)
+	}
+	if len(request.inputs) == 0 {
+		return unsupported(reasonAutograd, "gradients flow to no argument")
+	}
+	return nil
+}
+
+// checkLeaves sees that nothing but the gradients of leaves changes: hooks are left to Python.
+func (in *Interpreter) checkLeaves(request *gradientRequest) error {
+	for _, t := range request.inputs {
+		input, given := t.value.(*graph.Input)
+		if !given || t.id == 0 || input.Meta.Flags&(graph.FlagGradFn|graph.FlagHooked|graph.FlagNotPlain) != 0 || t.meta.Flags&graph.FlagConjNeg != 0 {
+			return unsupported(reasonAutograd, "gradients flow to a tensor with hooks, or to one that is no leaf")
+		}
+		for _, name := range []string{"_backward_hooks", "_post_accumulate_grad_hooks"} {
+			hooks, err := in.outsideAttribute(t, name)
+			if err != nil {
+				return err
+			}
+			if !isNone(hooks) {
+				return unsupported(reasonAutograd, "hooks on a tensor")
+			}
+		}
+	}
+	return nil
+}
+
+// appendGradients adds the operation that asks for the gradients, and gives them.
+func (in *Interpreter) appendGradients(request *gradientRequest) ([]Value, error) {
+	history, err := in.historyOf(request)
+	if err != nil {
+		return nil, err
+	}
+	outputs, seeds, inputs := graph.List{}, graph.List{}, graph.List{}
+	var infos []graph.OutputInfo
+	for k, t := range request.outputs {
+		seed, err := in.graphValue(request.seeds[k])
+		if err != nil {
+			return nil, err
+		}
+		outputs.Items, seeds.Items = append(outputs.Items, t.value), append(seeds.Items, seed)
+	}
+	for _, t := range request.inputs {
+		if t.value == nil || !history.Wants(t.value) {
+			return nil, unsupported(reasonAutograd, "no gradient flows to one of the inputs")
+		}
+		inputs.Items = append(inputs.Items, t.value)
+		infos = append(infos, graph.OutputInfo{Meta: in.shapes().GradientMeta(&t.meta)})
+	}
+	node := in.graph.Append(graph.GradientsTarget, []graph.Value{outputs, inputs, seeds, request.retain}, nil, infos, nil)
+	node.Unrecorded, node.Origin, node.Result = true, in.origin(), allOutputs(node)
+	in.activity++
+	if !request.retain {
+		in.freed = append(in.freed, freedHistory{history, in.frame.step})
+	}
+	return in.realItems(node)
+}
+
+// allOutputs is the tuple of a node's outputs, also of a single one.
+func allOutputs(node *graph.Node) graph.Value {
+	list := graph.List{Tuple: true}
+	for k := range node.Outputs {
+		list.Items = append(list.Items, node.Output(k))
+	}
+	return list
+}
+
+func (in *Interpreter) realItems(node *graph.Node) ([]Value, error) {
+	value, err := in.fromGraph(node.Result)
+	if err != nil {
+		return nil, err
+	}
+	return value.(*Tuple).items, nil
+}
+
+// accumulateGradient does what autograd does at a leaf (torch/csrc/autograd/functions/accumulate_grad.h): the gradient becomes that of the tensor, or is
+// added to the one there is, in place.
+func (in *Interpreter) accumulateGradient(leaf, gradient *Tensor) error {
+	known, err := in.tensorGradient(leaf)
+	if err != nil {
+		return err
+	}
+	if known, err = in.real(known); err != nil {
+		return err
+	}
+	if isNone(known) {
+		return in.setGradient(leaf, gradient)
+	}
+	sum, ok := known.(*Tensor)
+	if !ok || !leaf.fitsGradient(sum) || sum.meta.RequiresGrad {
+		return unsupported(reasonAutograd, "a gradient that is not added to as it is")
+	}
+	recorded := in.state.GradMode
+	in.state.GradMode = false
+	defer func() { in.state.GradMode = recorded }()
+	_, err = in.torchCall("Tensor.add_", Arguments{Positional: []Value{sum, gradient}})
+	return err
+}
+
+// outsideAttribute is an attribute of a tensor that was there before the call, guarded.
+func (in *Interpreter) outsideAttribute(t *Tensor, name string) (Value, error) {
+	value, err := in.lazyAttribute(t, name)
+	if err != nil {
+		return nil, err
+	}
+	return in.real(value)
+}
