@@ -27,7 +27,7 @@ func contiguous(sizes ...int64) graph.Meta {
 		strides[i] = stride
 		stride *= sizes[i]
 	}
-	return graph.Meta{DType: graph.Float32, Sizes: graph.Statics(sizes...), Strides: graph.Statics(strides...)}
+	return graph.Meta{DType: graph.Float32, Device: graph.Device{Type: "cpu"}, Sizes: graph.Statics(sizes...), Strides: graph.Statics(strides...)}
 }
 
 // leaf adds an input that requires gradients, data one that does not.
@@ -193,6 +193,23 @@ func TestFormulas(t *testing.T) {
 	for _, wrong := range []string{"", "grad *", "f(grad", "(a", "a b", "[1,"} {
 		if _, err := parseFormula(wrong); err == nil {
 			t.Errorf("%q is a formula", wrong)
+		}
+	}
+}
+
+// TestCrossEntropyKeepsTwoNumbersOfEachRow besides the scores, and no table of probabilities.
+func TestCrossEntropyKeepsTwoNumbersOfEachRow(t *testing.T) {
+	b := newBuilder(t, "loss")
+	target := contiguous(64)
+	target.DType = graph.Int64
+	scores := b.call("operator.mul", b.leaf("x", 64, 1000), b.leaf("y", 64, 1000))
+	training, err := b.differentiate(b.call("torch._C._nn.cross_entropy_loss", scores, b.AddTensor("target", target)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range training.Forward.Outputs[training.Results:] {
+		if m := metaOf(input); Bytes(m) > Bytes(metaOf(scores)) || m.Dim() > 1 && m.Sizes[1].Hint > 1 {
+			t.Errorf("keeps %s", m)
 		}
 	}
 }

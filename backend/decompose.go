@@ -79,6 +79,7 @@ var recipes = map[string]func(r *recipe) bool{
 	"matmul":                       (*recipe).matrixProduct,
 	"addmm":                        (*recipe).addProduct,
 	"scaled_dot_product_attention": (*recipe).attention,
+	"arange":                       (*recipe).counting,
 	"zeros":                        func(r *recipe) bool { return r.constant(number(int64(0))) },
 	"zeros_like":                   func(r *recipe) bool { return r.constant(number(int64(0))) },
 	"new_zeros":                    func(r *recipe) bool { return r.constant(number(int64(0))) },

@@ -30,6 +30,7 @@ func (k *kernelBuilder) finish() {
 	for _, stage := range k.inners {
 		k.Kernel.Stages[stage].Inner = sizes
 	}
+	k.fillPositions(append(slices.Clone(outer), inner...))
 	for index := range k.Kernel.Stages {
 		strides := slices.Clone(outer)
 		if slices.Contains(k.inners, index) {
@@ -128,8 +129,21 @@ func (k *kernelBuilder) mergeDimensions(dimensions []int) []merged {
 	return result
 }
 
-// contiguous reports whether every access steps over the whole of the inner dimension when the outer index advances.
+// fillPositions says which of the kernel's dimensions positions are along.
+func (k *kernelBuilder) fillPositions(dimensions []merged) {
+	for number, along := range k.counted {
+		k.Kernel.Instruction(number).Index = slices.IndexFunc(dimensions, func(m merged) bool { return m.dimension == along+1 })
+	}
+}
+
+// contiguous reports whether every access steps over the whole of the inner dimension when the outer index advances, and nothing asks for an index along
+// either of them.
 func (k *kernelBuilder) contiguous(outer, inner int) bool {
+	for _, along := range k.counted {
+		if along == outer || along == inner {
+			return false
+		}
+	}
 	for _, place := range k.places {
 		whole := k.shapes.Multiply(place.at.strides[inner], k.group.space[inner])
 		if !sameSize(place.at.strides[outer], whole) {

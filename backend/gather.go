@@ -166,6 +166,20 @@ func expanded(t *tensor, sizes []graph.Size) *tensor {
 	return view
 }
 
+// counting gives start, start + step, and so on, of integers.
+func (r *recipe) counting() bool {
+	start, step := r.integer("start", -1, 0), r.integer("step", -1, 1)
+	output := r.result(0)
+	if r.failed || !integers(output) {
+		return false
+	}
+	body := apply("add", apply("mul", arg(0), number(step)), number(start))
+	result := r.formulaIn("arange", graph.Int64, output, body)
+	made := r.pending[len(r.pending)-1]
+	made.operands = []operand{{scalar: &scalar{typ: loop.I64, slot: -1, counted: 1}, as: loop.I64}}
+	return r.commit(result)
+}
+
 // integers reports whether a tensor holds indices; bool tensors are masks, whose results have a size that depends on them.
 func integers(t *tensor) bool { return t.meta.DType.IsIntegral() }
 

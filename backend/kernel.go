@@ -37,6 +37,7 @@ type kernelBuilder struct {
 	rows    map[*operation]value // computed once per outer point
 	points  map[*operation]value // computed in the open stage
 	loads   map[string]loop.Value
+	counted map[loop.Value]int        // positions, and the group's dimension that they are along
 	inners  []int                     // numbers of the stages with inner loops
 	spills  map[*operation]*operation // members that wait in an output's memory between stages
 	spilled map[*operation]bool
@@ -51,7 +52,7 @@ type value struct {
 func buildKernel(c *compilation, g *group) *kernel {
 	k := &kernelBuilder{
 		Builder: loop.NewBuilder("kernel"), shapes: c.graph.Shapes, group: g, options: &c.compiler.options, result: &kernel{},
-		buffers: map[*tensor]int{}, levels: map[*operation]int{}, rows: map[*operation]value{},
+		buffers: map[*tensor]int{}, levels: map[*operation]int{}, rows: map[*operation]value{}, counted: map[loop.Value]int{},
 	}
 	k.result.loop = k.Kernel
 	members := slices.Clone(g.members)
@@ -237,6 +238,9 @@ func (k *kernelBuilder) rounded(v value, asked bool) value {
 // read returns an operand of a member, converted to the type the member's formula computes in.
 func (k *kernelBuilder) read(op *operation, index int, rounded bool) loop.Value {
 	operand := op.operands[index]
+	if operand.scalar != nil && operand.scalar.counted > 0 {
+		return k.convert(k.position(op, operand.scalar.counted-1), computeType(operand.as))
+	}
 	if operand.scalar != nil {
 		return k.convert(k.scalar(operand.scalar), computeType(operand.as))
 	}
@@ -303,6 +307,17 @@ func alignment(root *tensor, typ loop.Type) int {
 		return allocated
 	}
 	return typ.Bytes()
+}
+
+// position is the index along a dimension of a member's result. Which of the kernel's dimensions that is shows when all accesses are known.
+func (k *kernelBuilder) position(op *operation, dimension int) loop.Value {
+	along := k.group.mappings[op][dimension]
+	if along < 0 || isStatic(k.group.space[along], 1) {
+		return k.Append(loop.Instruction{Op: loop.OpConstant, Type: loop.I64, Bits: loop.IntBits(0)})
+	}
+	number := k.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64})
+	k.counted[number] = along
+	return number
 }
 
 // scalar reads a number that the launch passes.

@@ -46,7 +46,7 @@ func (op *operation) key() string {
 	fmt.Fprintf(&text, " %s", op.outputs[0].meta.String())
 	for _, operand := range op.operands {
 		if operand.scalar != nil {
-			fmt.Fprintf(&text, " %v:%d:%s:%v", operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as)
+			fmt.Fprintf(&text, " %v:%d:%s:%v:%d", operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as, operand.scalar.counted)
 			continue
 		}
 		fmt.Fprintf(&text, " %p:%s:%v:%s", operand.tensor.root, operand.tensor.meta.String(), operand.as, operand.gather)

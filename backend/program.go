@@ -25,6 +25,8 @@ type scalar struct {
 	typ  loop.Type // I64 or F64
 	size graph.Size
 	slot int // of the graph input; −1 for a size
+	// counted is the dimension of the operation's result, plus one, whose index the number is; 0 for none.
+	counted int
 }
 
 // operand is what an operation reads: a tensor or a scalar.

@@ -83,7 +83,7 @@ func (g *group) splittable() bool {
 	for _, op := range g.members {
 		after := g.follows(op)
 		switch {
-		case op.reduce.Positional():
+		case op.reduce.Positional() || op.counts():
 			return false
 		case after && (op.kind == reduction || g.runsInside(g.mappings[op])):
 			return false
@@ -95,6 +95,11 @@ func (g *group) splittable() bool {
 		}
 	}
 	return true
+}
+
+// counts reports whether an operation reads an index, which parts of a dimension do not know.
+func (op *operation) counts() bool {
+	return slices.ContainsFunc(op.operands, func(operand operand) bool { return operand.scalar != nil && operand.scalar.counted > 0 })
 }
 
 // makes returns the member that makes a tensor.

@@ -286,7 +286,7 @@ func normalisationDerivatives() []derivativeRow {
 func indexDerivatives() []derivativeRow {
 	rows := []derivativeRow{
 		gradients("embedding", "weight: embedding_dense_backward(grad, indices, size(weight, 0), padding_idx, scale_grad_by_freq)"),
-		gradients("gather", "self: scatter_add(zero(self), dim, index, grad)"),
+		gradients("gather", "self: ungathered(grad, self, dim, index)"),
 		gradients("index_select", "self: index_add(zero(self), dim, index, grad)"),
 		gradients("index.Tensor", "self: index_put(zero(self), indices, grad, True)"),
 		gradients("index_put", "self: where(accumulate, grad, index_put(grad, indices, zero(values), False))", "values: index(grad, indices)"),
@@ -328,8 +328,8 @@ func shapeDerivatives() []derivativeRow {
 
 func lossDerivatives() []derivativeRow {
 	return []derivativeRow{
-		instead("cross_entropy_loss", "class_loss(log_probabilities(self), target, weight, reduction, ignore_index, label_smoothing)"),
-		instead("nll_loss_nd", "class_loss(self, target, weight, reduction, ignore_index, 0.0)"),
+		instead("cross_entropy_loss", "cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing)"),
+		instead("nll_loss_nd", "class_loss(self, target, weight, reduction, ignore_index)"),
 		gradients("nll_loss_forward", "self: nll_loss_backward(grad, self, target, weight, reduction, ignore_index, results[1])"),
 		gradients("nll_loss2d_forward", "self: nll_loss2d_backward(grad, self, target, weight, reduction, ignore_index, results[1])"),
 		gradients("mse_loss", "self: averaged(grad, self, reduction) * (self - target) * 2", "target: averaged(grad, self, reduction) * (target - self) * 2"),

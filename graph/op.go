@@ -50,6 +50,7 @@ const (
 	likeSelf                            // the result is allocated like the first tensor, before the iteration
 	unsettledGradient                   // torch versions disagree on whether results require gradients
 	belowAutograd                       // called by differentiated graphs; what autograd makes of it is not known here
+	takesUndefined                      // None may stand for any tensor, though the schema does not say so
 )
 
 // rule infers the outputs of an operator whose arguments are bound.
@@ -221,6 +222,9 @@ func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
 		values[i], given[i] = k.Value, true
 	}
 	for i := range parameters {
+		if given[i] && values[i] == nil && parameters[i].Kind == KindTensor && op.traits&takesUndefined != 0 {
+			continue
+		}
 		if err := parameters[i].complete(&values[i], given[i], op.Kind == KindPointwise || op.Kind == KindCopy); err != nil {
 			return nil, errors.Wrapf(err, "%s", op)
 		}

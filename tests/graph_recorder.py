@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -205,13 +206,16 @@ LISTED_INTERNAL = (
 )
 
 
+ATTENTION = re.compile("_scaled_dot_product_(flash|cudnn|efficient)_attention(_for_cpu)?(_backward)?$")
+
+
 def schemas() -> list[str]:
     """All functional and in-place aten schemas, for checking the operator table's own."""
     found = []
     for schema in torch._C._jit_get_all_schemas():
         name = schema.name.removeprefix("aten::")
         internal = any(word in name for word in INTERNAL_WORDS) or name.startswith("_")
-        kept = not internal or name in LISTED_INTERNAL or "attention_for_cpu" in name
+        kept = not internal or name in LISTED_INTERNAL or ATTENTION.match(name) is not None
         if (
             name != schema.name
             and kept

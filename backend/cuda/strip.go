@@ -33,9 +33,17 @@ func (s *strip) emit() {
 		s.helpers["vector"] = true
 		s.line("Vector<%s, %d> %s;", memoryName(in.Type), s.width, s.vectorName(in.value))
 	}
+	inRow := s.needsPoint() && s.staysInRow()
+	if inRow {
+		s.coordinates(s.position)
+	}
 	s.unrolled("lane", s.width, func() {
 		point := s.position + " + lane"
-		if s.needsPoint() {
+		switch {
+		case inRow:
+			last := s.base + len(s.sizes) - 1
+			s.places[last] = fmt.Sprintf("(%s + (i32)lane)", s.coordinateName(last))
+		case s.needsPoint():
 			s.line("const %s at = %s;", s.index(), point)
 			s.coordinates("at")
 		}
@@ -43,6 +51,11 @@ func (s *strip) emit() {
 	})
 	s.update()
 	s.stores()
+}
+
+// staysInRow reports whether the points of a strip differ in the last of several dimensions only, so that positions need no division for each.
+func (s *strip) staysInRow() bool {
+	return len(s.sizes) > 1 && (s.exact || s.sizes[len(s.sizes)-1].divisible(int64(s.width)))
 }
 
 // emitSingle prints a strip of one point.

@@ -21,7 +21,7 @@ REACHED_BY = {
     "aten.native_layer_norm.default": "aten.layer_norm.default",
     "aten.native_group_norm.default": "aten.group_norm.default",
     "aten.native_batch_norm.default": "aten.batch_norm.default",
-    "aten.nll_loss_forward.default": "aten.cross_entropy_loss.default",
+    "aten.nll_loss_forward.default": "aten.nll_loss_nd.default",
     "aten.nll_loss2d_forward.default": "aten.nll_loss_nd.default",
     "aten.max_pool2d_with_indices.default": "aten.max_pool2d.default",
     "aten._scaled_dot_product_flash_attention_for_cpu.default": "aten.scaled_dot_product_attention.default",
