@@ -146,12 +146,14 @@ func lower(c *compilation) error {
 // loops writes a kernel for every group that is no library call.
 func loops(c *compilation) error {
 	c.kernels = make([]*kernel, len(c.groups))
+	constants := c.program.constants()
 	known := map[string]*kernel{}
 	for index, g := range c.groups {
 		if g.library {
 			continue
 		}
 		k := buildKernel(c, g)
+		constants.mark(g, k)
 		k.loop.Name = kernelName(k)
 		if c.compiler.options.Check {
 			if err := k.loop.Verify(); err != nil {

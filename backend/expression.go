@@ -181,6 +181,7 @@ type expressionBuilder struct {
 	*loop.Builder
 	compute loop.Type
 	operand func(index int, rounded bool) loop.Value // of type compute or Bool
+	short   bool                                     // the result is rounded to 16 bits and may err by less than that before
 }
 
 // build appends the expression and returns its value. Rounded asks for operands as they would be in memory.
@@ -192,6 +193,9 @@ func (x *expressionBuilder) build(e *graph.Expression, want loop.Type, rounded b
 		return x.Constant(want, constantBits(e.Constant, want))
 	}
 	typ := argumentType(e, x.compute)
+	if x.short && isComplement(e) {
+		return x.do(loop.OpErfC, typ, x.Do(loop.OpNegate, typ, x.convert(x.build(e.Args[1].Args[0], typ, rounded), typ)))
+	}
 	row, ok := ruleFor(e, typ)
 	if !ok {
 		return x.power(x.build(e.Args[0], typ, rounded), e, typ)
@@ -211,7 +215,22 @@ func (x *expressionBuilder) build(e *graph.Expression, want loop.Type, rounded b
 	if row.op.Predicate() {
 		result = loop.Bool
 	}
-	return x.Do(row.op, result, args...)
+	return x.do(row.op, result, args...)
+}
+
+// do appends an operation, in its short form where that is wanted.
+func (x *expressionBuilder) do(op loop.Op, typ loop.Type, args ...loop.Value) loop.Value {
+	short := x.short && op.HasShortForm() && typ == loop.F32
+	return x.Append(loop.Instruction{Op: op, Type: typ, Args: args, Short: short})
+}
+
+// isComplement reports whether an expression is 1 + erf(x), which is erfc(-x).
+func isComplement(e *graph.Expression) bool {
+	if e.Op != "add" || e.Args[0].Op != "constant" || e.Args[1].Op != "erf" {
+		return false
+	}
+	one, ok := constantInt(e.Args[0])
+	return ok && one == 1
 }
 
 // convert casts a value unless it has the type.

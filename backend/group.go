@@ -81,6 +81,9 @@ func (f *fusion) place(op *operation) {
 		if ok && g.runsInside(m) && endsRows(op) {
 			continue // it goes with the rows that it reads, which many threads compute, and leaves one number of each
 		}
+		if ok && g.repeats(m) > replicatedRows && readsSeveral(op) {
+			continue // reading its operands again and again costs more than a kernel
+		}
 		if ok && f.join(op, g, m) {
 			return
 		}
@@ -101,9 +104,34 @@ func (g *group) runsInside(m mapping) bool {
 	return slices.ContainsFunc(m, func(dimension int) bool { return dimension >= 0 && g.inner[dimension] })
 }
 
+// repeats returns how many points of a group with reductions need each value of an operation with the mapping.
+func (g *group) repeats(m mapping) int64 {
+	result := int64(1)
+	for dimension, size := range g.space {
+		if !slices.Contains(m, dimension) {
+			result *= size.Hint
+		}
+	}
+	if !g.hasInner() {
+		return 1
+	}
+	return result
+}
+
+// readsSeveral reports whether a formula reads more than one tensor of more than one element.
+func readsSeveral(op *operation) bool {
+	count := 0
+	for _, operand := range op.operands {
+		if operand.tensor != nil && len(significant(operand.tensor.meta.Sizes)) > 0 {
+			count++
+		}
+	}
+	return count > 1
+}
+
 // endsRows reports whether a formula has one value for each result of a reduction that it needs.
 func endsRows(op *operation) bool {
-	if op.kind != pointwise {
+	if op.kind != pointwise || spreadsReduction(op) {
 		return false
 	}
 	return slices.ContainsFunc(op.operands, func(operand operand) bool {
@@ -116,6 +144,22 @@ func endsRows(op *operation) bool {
 		producer := operand.tensor.root.producer
 		return producer != nil && len(significant(op.outputs[0].meta.Sizes)) > 0 && (producer.kind == reduction || endsRows(producer))
 	})
+}
+
+// spreadsReduction reports whether a formula reads one result of a reduction for many of its own values, as what centres a row by its mean does: it
+// follows that reduction, wherever its other operands come from.
+func spreadsReduction(op *operation) bool {
+	return slices.ContainsFunc(op.operands, func(operand operand) bool {
+		if operand.tensor == nil || operand.tensor.root.producer == nil || len(significant(operand.tensor.root.meta.Sizes)) >= len(significant(op.outputs[0].meta.Sizes)) {
+			return false
+		}
+		producer := operand.tensor.root.producer
+		return producer.kind == reduction || slices.ContainsFunc(producer.operands, madeByReduction)
+	})
+}
+
+func madeByReduction(o operand) bool {
+	return o.tensor != nil && o.tensor.root.producer != nil && o.tensor.root.producer.kind == reduction
 }
 
 // siblingReach bounds how many groups back an operation looks for one that reads the same memory.

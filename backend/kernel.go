@@ -216,7 +216,7 @@ func (k *kernelBuilder) evaluate(op *operation) value {
 
 // compute appends a pointwise member's formula.
 func (k *kernelBuilder) compute(op *operation) value {
-	x := &expressionBuilder{Builder: k.Builder, compute: op.compute}
+	x := &expressionBuilder{Builder: k.Builder, compute: op.compute, short: k.mayBeShort(op)}
 	x.operand = func(index int, rounded bool) loop.Value { return k.read(op, index, rounded) }
 	want := resultOf(op.body, op.compute)
 	discrete := op.result.Is(loop.ClassBits) && want.Is(loop.ClassFloat) // casts of floats to integers and bool jump
@@ -225,6 +225,12 @@ func (k *kernelBuilder) compute(op *operation) value {
 	// A cast that the program asks for rounds, whatever is fused around it; a wider value that only happens to be stored narrowly need not.
 	asked := op.node != nil && op.node.Target == "aten._to_copy.default"
 	return k.rounded(value{number, op.result}, asked || k.options.RoundIntermediates)
+}
+
+// mayBeShort reports whether functions may be computed with fewer instructions, on a GPU, where those and not memory may be what takes time: in a formula
+// whose result eager rounds to bfloat16.
+func (k *kernelBuilder) mayBeShort(op *operation) bool {
+	return k.group.device.Type == "cuda" && op.result == loop.BF16 && op.compute == loop.F32 && !k.options.RoundIntermediates
 }
 
 // rounded brings a value to what storing and loading it would give, if asked to.

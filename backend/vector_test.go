@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"fusee/backend/loop"
 	"fusee/graph"
 )
 
@@ -130,6 +131,42 @@ func TestNormalisationBelongsToTheProductAfterIt(t *testing.T) {
 		}
 		if len(compiled.Kernels) != kernels {
 			t.Errorf("%d keys: %d kernels, not %d: %s", keys, len(compiled.Kernels), kernels, compiled.Steps)
+		}
+	}
+}
+
+// TestConstantsAreInputsThatNothingWrites looks at the buffers that kernels may read before the kernel ahead of them has ended.
+func TestConstantsAreInputsThatNothingWrites(t *testing.T) {
+	for _, written := range []bool{false, true} {
+		g := decodingLayer(t, 5)
+		if written {
+			result := aten(g, "aten.relu_.default", on(1, 1, 24), g.Inputs[0])
+			result.Node.Mutates, result.Node.Outputs[0].Relation = []graph.Value{g.Inputs[0]}, graph.SameAs(g.Inputs[0])
+		}
+		compiler := New(Options{Emitters: map[string]Emitter{"cuda": wasmEmitter{}}, Check: true})
+		state, err := compiler.run(g, "loops")
+		if err != nil {
+			t.Fatal(err)
+		}
+		marked, first := 0, 0
+		for index, k := range state.kernels {
+			if k == nil {
+				continue
+			}
+			for number, buffer := range k.loop.Buffers {
+				if buffer.Constant {
+					marked++
+					if root := k.arguments[number]; root.producer != nil || buffer.Mode != loop.Read {
+						t.Errorf("kernel %d: %s is no constant", index, root.name)
+					}
+				}
+			}
+			if k.loop.First {
+				first++
+			}
+		}
+		if (marked > 0) == written || first > 1 || (first == 1) == written {
+			t.Errorf("an input is written: %v; %d constant buffers, %d first kernels", written, marked, first)
 		}
 	}
 }

@@ -21,6 +21,11 @@ func corpus() []*loop.Kernel {
 			kernels = append(kernels, elementwise(op))
 		}
 	}
+	for _, op := range loop.Ops() {
+		if op.HasShortForm() {
+			kernels = append(kernels, shortForm(op))
+		}
+	}
 	for _, from := range allTypes() {
 		kernels = append(kernels, casts(from))
 	}
@@ -28,6 +33,7 @@ func corpus() []*loop.Kernel {
 		kernels = append(kernels, reductions(reduction))
 	}
 	kernels = append(kernels, pointwiseShapes()...)
+	kernels = append(kernels, aheadShapes()...)
 	return append(kernels, rowShapes()...)
 }
 
@@ -51,6 +57,19 @@ func elementwise(op loop.Op) *loop.Kernel {
 		out := b.Buffer(t.String()+"_out", result, loop.Write)
 		b.Store(b.Do(op, result, args...), out, loop.Int{}, loop.Static(1))
 	}
+	return b.Kernel
+}
+
+// shortForm applies the short form of op.
+func shortForm(op loop.Op) *loop.Kernel {
+	b := loop.NewBuilder("short_"+op.String(), loop.Static(pointCount))
+	b.Stage()
+	var args []loop.Value
+	for i := range op.Arity() {
+		args = append(args, b.Load(b.Buffer(string(rune('a'+i)), loop.F32, loop.Read), loop.Int{}, loop.Static(1)))
+	}
+	result := b.Append(loop.Instruction{Op: op, Type: loop.F32, Args: args, Short: true})
+	b.Store(result, b.Buffer("out", loop.F32, loop.Write), loop.Int{}, loop.Static(1))
 	return b.Kernel
 }
 

@@ -19,10 +19,15 @@ func OptionsFor(architecture string) Options {
 
 // awaitKernelBefore lets the kernel after this one begin, which will wait for the end of this one in its turn, and waits for the end of the one before.
 func (e *emitter) awaitKernelBefore() {
-	if e.options.DependentLaunch {
-		e.line(`asm volatile("griddepcontrol.launch_dependents;");`)
-		e.line(`asm volatile("griddepcontrol.wait;" ::: "memory");`)
+	if !e.options.DependentLaunch {
+		return
 	}
+	begin, wait := `asm volatile("griddepcontrol.launch_dependents;");`, `asm volatile("griddepcontrol.wait;" ::: "memory");`
+	if e.nest.kernel.First {
+		begin, wait = wait, begin // what the next one takes for constant may be written by the plan before this one
+	}
+	e.line("%s", begin)
+	e.line("%s", wait)
 }
 
 // prefetchThreads is how many threads a GPU runs at a time, about: where all of a kernel's do, what they read is fetched into the L2 cache while the
@@ -31,14 +36,13 @@ const prefetchThreads = 1 << 18
 
 // prefetch fetches what each row reads for itself.
 func (e *emitter) prefetch() {
-	work, known := product(e.nest.outer).static()
-	if !e.options.DependentLaunch || !known || e.nest.pieces != nil || work*int64(e.schedule.group) > prefetchThreads {
+	if !e.startsAtOnce() {
 		return
 	}
 	for index := range e.nest.stages {
 		s := &e.nest.stages[index]
-		if loads := e.nest.ownLoads(s); s.hasInner && !s.dynamic && len(loads) > 0 {
-			e.prefetchStage(s, loads)
+		if loads := e.ownLoads(s); s.hasInner && !s.dynamic && len(loads) > 0 {
+			e.eachRow(func() { e.prefetchStage(s, loads) })
 		}
 	}
 }
@@ -55,10 +59,14 @@ func (e *emitter) prefetchStage(s *stage, loads []*instruction) {
 	})
 }
 
-// ownLoads lists a stage's plain loads of buffers that the kernel only reads, at places that depend on the row.
-func (n *nest) ownLoads(s *stage) []*instruction {
+// ownLoads lists a stage's plain loads of buffers that the kernel only reads, at places that depend on the row, but for those that are read ahead.
+func (e *emitter) ownLoads(s *stage) []*instruction {
+	n := e.nest
 	var result []*instruction
 	for _, in := range s.accesses() {
+		if _, early := e.ahead[in.value]; early {
+			continue
+		}
 		outer := in.strides[:len(n.outer)]
 		own := slices.ContainsFunc(outer, func(stride extent) bool { return !stride.is(0) })
 		plain := in.Op == loop.OpLoad && len(in.Access.Indirect) == 0 && n.kernel.Buffers[in.Access.Buffer].Mode == loop.Read

@@ -22,6 +22,7 @@ package cuda
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -60,6 +61,7 @@ func Emit(kernel *loop.Kernel, options Options) (Source, error) {
 	e.fuseOnline()
 	if e.schedule.group > 1 {
 		n.deferOuter()
+		e.takeSeveral()
 	}
 	text := e.kernel()
 	return Source{
@@ -83,6 +85,10 @@ type emitter struct {
 	lanes    int                       // of the strip being printed
 	slow     bool                      // printing the path for pointers that are not aligned
 	resident map[loop.Value]loop.Value // loads kept in registers between stages, to the load that fills them
+	ahead    map[loop.Value]loop.Value // loads kept in registers before the kernel waits for the one ahead of it, to the one that names them
+
+	aheadNames map[loop.Value]string // of single elements that are read before that
+	shared     int                   // stages at the beginning that are the same for all of a group's rows, where it takes several
 }
 
 // line prints one line at the present depth.
@@ -206,5 +212,6 @@ func (e *emitter) fastAndSlow(conditions []string, fast, slow func()) {
 		e.line("return;")
 	})
 	e.names = map[loop.Value]string{}
+	maps.Copy(e.names, e.aheadNames)
 	slow()
 }

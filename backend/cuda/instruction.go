@@ -11,7 +11,7 @@ import (
 // vectorName names a value, or the vector that holds it for several lanes; a resident one is the step's element.
 func (e *emitter) vectorName(value loop.Value) string {
 	if filler, resident := e.resident[value]; resident {
-		return "v" + strconv.Itoa(int(filler)) + "[step]"
+		return "v" + strconv.Itoa(int(filler)) + "[" + e.perRow(filler) + "]"
 	}
 	return "v" + strconv.Itoa(int(value))
 }
@@ -113,6 +113,10 @@ func (e *emitter) instruction(in *instruction) {
 	case loop.OpSelect:
 		e.define(in, fmt.Sprintf("%s ? %s : %s", arguments[0], arguments[1], arguments[2]))
 	default:
+		if in.Short {
+			e.define(in, e.call("short_"+in.Op.String(), arguments...))
+			return
+		}
 		e.define(in, e.elementwise(in.Op, e.typeOf(in.Args[0]), arguments))
 	}
 }

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"maps"
 	"slices"
 
 	"fusee/backend/loop"
@@ -12,13 +13,15 @@ func (e *emitter) planResidents() {
 	if e.slow {
 		return
 	}
+	e.resident = maps.Clone(e.ahead)
 	if !e.canKeepRows() {
 		return
 	}
-	groups := e.nest.repeatedLoads()
 	steps, _ := e.steps()
-	e.resident = map[loop.Value]loop.Value{}
-	for _, group := range groups {
+	if e.resident == nil {
+		e.resident = map[loop.Value]loop.Value{}
+	}
+	for _, group := range e.repeatedLoads() {
 		for _, in := range group {
 			e.resident[in.value] = group[0].value
 		}
@@ -28,12 +31,13 @@ func (e *emitter) planResidents() {
 
 // canKeepRows reports whether several stages do the same loads and rows are short enough to keep them in registers.
 func (e *emitter) canKeepRows() bool {
-	groups := e.nest.repeatedLoads()
+	groups := e.repeatedLoads()
 	steps, ok := e.steps()
 	return len(groups) > 0 && ok && steps*e.schedule.vector*elementBytes(groups) <= residentBytes
 }
 
 func (e *emitter) declareResident(in *instruction, steps int) {
+	steps = e.registers(in, steps)
 	if e.schedule.vector == 1 {
 		e.line("%s v%d[%d];", memoryName(in.Type), in.value, steps)
 		return
@@ -50,7 +54,8 @@ func (e *emitter) isResident(in *instruction) bool {
 // kept reports whether a load is found in registers that an earlier load filled.
 func (e *emitter) kept(in *instruction) bool {
 	filler, resident := e.resident[in.value]
-	return resident && filler != in.value
+	_, early := e.ahead[in.value]
+	return resident && (filler != in.value || early)
 }
 
 // elementBytes returns how many bytes one element of each group takes.
@@ -77,6 +82,14 @@ func (e *emitter) steps() (int, bool) {
 	points, _ := product(shape).static()
 	stride := int64(e.schedule.group * e.schedule.vector)
 	return int((points + stride - 1) / stride), points > 0
+}
+
+// repeatedLoads leaves out of the nest's groups those that are read ahead.
+func (e *emitter) repeatedLoads() [][]*instruction {
+	return slices.DeleteFunc(e.nest.repeatedLoads(), func(group []*instruction) bool {
+		_, early := e.ahead[group[0].value]
+		return early
+	})
 }
 
 // repeatedLoads groups the unmasked loads of stages with inner points that read the same places of a buffer which no

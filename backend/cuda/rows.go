@@ -10,7 +10,10 @@ import (
 // rows prints a kernel in which a group of threads works at each outer point.
 func (e *emitter) rows() {
 	e.declareGroup()
-	e.coordinates("i", e.nest.outer, 0)
+	if e.schedule.rows == 1 {
+		e.coordinates("i", e.nest.outer, 0)
+	}
+	e.readAhead()
 	e.prefetch()
 	e.awaitKernelBefore()
 	e.declarePiece()
@@ -49,7 +52,12 @@ func (e *emitter) rowAlignment() []string {
 // stages prints the stages one after another.
 func (e *emitter) stages() {
 	e.planResidents()
-	for index := range e.nest.stages {
+	e.printStages(0, e.shared)
+	e.eachRow(func() { e.printStages(e.shared, len(e.nest.stages)) })
+}
+
+func (e *emitter) printStages(from, to int) {
+	for index := from; index < to; index++ {
 		s := &e.nest.stages[index]
 		e.line("")
 		if s.hasInner {
@@ -69,6 +77,9 @@ func (e *emitter) declareGroup() {
 	items := e.schedule.items(false)
 	item, rank := "blockIdx.x", "threadIdx.x"
 	switch {
+	case e.schedule.rows > 1:
+		item = fmt.Sprintf("((%s)blockIdx.x * %d + threadIdx.x / %d) * %d", e.index(), items/e.schedule.rows, e.schedule.group, e.schedule.rows)
+		rank = fmt.Sprintf("threadIdx.x %% %d", e.schedule.group)
 	case e.schedule.columns:
 		e.line("const u32 column = threadIdx.x %% %d;", items)
 		item, rank = fmt.Sprintf("(%s)blockIdx.x * %d + column", e.index(), items), fmt.Sprintf("threadIdx.x / %d", items)
@@ -77,6 +88,10 @@ func (e *emitter) declareGroup() {
 		rank = fmt.Sprintf("threadIdx.x %% %d", e.schedule.group)
 	}
 	e.line("const u32 rank = %s;", rank)
+	if e.schedule.rows > 1 {
+		e.line("const %s first = %s;", e.index(), item)
+		return
+	}
 	if items == 1 {
 		e.line("const %s i = %s;", e.index(), item)
 		return
@@ -106,6 +121,9 @@ func (e *emitter) active(once bool) string {
 func (e *emitter) outerStage(s *stage) {
 	for i := range s.body {
 		in := &s.body[i]
+		if e.aheadNames[in.value] != "" {
+			continue
+		}
 		if condition := e.active(true); in.Op == loop.OpStore && condition != "" {
 			e.line("if (%s)", condition)
 			e.depth++
@@ -126,7 +144,9 @@ func (e *emitter) innerStage(s *stage) {
 	}
 	e.innerLoop(s)
 	for i := range s.late {
-		e.instruction(&s.late[i])
+		if e.aheadNames[s.late[i].value] == "" {
+			e.instruction(&s.late[i])
+		}
 	}
 	e.combineGroup(s)
 	e.finishOnline(s)
@@ -213,6 +233,9 @@ func (e *emitter) unrollFactor(s *stage) int {
 			narrowest = min(narrowest, in.Type.Bytes())
 		}
 		weight += weightOf(in)
+	}
+	if steps, known := e.steps(); known && steps <= shortSteps && steps*weight*e.schedule.vector <= shortWeight {
+		return steps
 	}
 	bytes := flightBytes
 	if narrowest < 4 {

@@ -17,6 +17,8 @@ const (
 	hugeBlock        = 1024 // threads of a row that only so many can keep in registers
 	flightBytes      = 64   // loads in flight per thread of a reduction; half for 2-byte elements
 	unrolledWeight   = 96   // instructions in a loop body once it is unrolled; more costs compile time for nothing
+	shortSteps       = 4    // of a row, which are unrolled whole
+	shortWeight      = 192  // if they make no more instructions than this
 	residentBytes    = 128  // registers per thread that may hold a row between stages
 	columnsPerBlock  = 32   // outer points side by side when inner points are far apart
 	columnRows       = 16   // at most so many inner points of a column at once
@@ -32,6 +34,7 @@ type schedule struct {
 	threads int  // per block
 	group   int  // threads per outer point
 	columns bool // column layout
+	rows    int  // outer points that a group takes one after another
 	vector  int  // neighbouring elements per thread: outer points of pointwise nests, inner points otherwise
 	narrow  bool // 32-bit indices suffice
 }
@@ -41,11 +44,11 @@ func (s schedule) items(pointwise bool) int {
 	if pointwise {
 		return s.threads * s.vector
 	}
-	return s.threads / s.group
+	return s.threads / s.group * s.rows
 }
 
 func (n *nest) schedule() schedule {
-	s := schedule{vector: 1, narrow: n.narrow()}
+	s := schedule{vector: 1, rows: 1, narrow: n.narrow()}
 	if n.kernel.Pointwise() {
 		s.threads, s.group, s.vector = pointwiseThreads, 1, n.pointwiseVector()
 		return s

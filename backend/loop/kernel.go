@@ -18,6 +18,8 @@ type Buffer struct {
 	Name string // for people: of the graph's value
 	Type Type
 	Mode Mode
+	// Constant says that nothing writes the buffer from the first kernel of its plan to the last.
+	Constant bool
 	// Alignment in bytes that emitters may assume of the pointer, a power of two; at least the element's size.
 	Alignment int
 }
@@ -49,7 +51,12 @@ type Instruction struct {
 	Index     int       // OpArgument, OpIndex
 	Access    *Access   // OpLoad, OpStore
 	Reduction Reduction // OpReduce
+	// Short admits a relative error of ShortError in an F32 result, which is rounded to 16 bits afterwards; for operations that HasShortForm only.
+	Short bool
 }
+
+// ShortError is a sixteenth of what rounding to BF16 may change, relative to the result.
+const ShortError = 0x1p-13
 
 // Stage is a loop nest inside every outer point; without Inner the body runs once.
 type Stage struct {
@@ -61,6 +68,7 @@ type Stage struct {
 // Kernel is one unit of code: called with a pointer for each buffer and a 64-bit integer for each scalar.
 type Kernel struct {
 	Name    string // a C identifier
+	First   bool   // it must have waited for what ran before the plan when it lets the next kernel begin, as that reads constant buffers at once
 	Buffers []Buffer
 	Scalars int   // number of scalar arguments
 	Outer   []Int // sizes of the parallel iteration, outermost first; empty: one point

@@ -124,6 +124,11 @@ func (o Op) info() opInfo {
 	return opTable()[o]
 }
 
+// HasShortForm reports whether an emitter may have cheaper code for the operation where Instruction.Short admits an error.
+func (o Op) HasShortForm() bool {
+	return o == OpExp || o == OpTanH || o == OpErfC || o == OpDivide
+}
+
 func opTable() *[opCount]opInfo {
 	return &opInfos
 }

@@ -17,9 +17,9 @@ func (i Int) String() string {
 // String prints the kernel for people and for golden files. Two kernels with equal text are the same kernel.
 func (k *Kernel) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "kernel %s scalars %d {\n", k.Name, k.Scalars)
+	fmt.Fprintf(&text, "kernel %s scalars %d%s {\n", k.Name, k.Scalars, marked(k.First, " first"))
 	for index, buffer := range k.Buffers {
-		fmt.Fprintf(&text, "  buffer %d: %s %s align %d %s\n", index, buffer.Mode, buffer.Type, buffer.Alignment, buffer.Name)
+		fmt.Fprintf(&text, "  buffer %d: %s%s %s align %d %s\n", index, marked(buffer.Constant, "constant "), buffer.Mode, buffer.Type, buffer.Alignment, buffer.Name)
 	}
 	fmt.Fprintf(&text, "  outer [%s]\n", joinInts(k.Outer))
 	if k.Span != nil {
@@ -30,6 +30,13 @@ func (k *Kernel) String() string {
 	}
 	text.WriteString("}\n")
 	return text.String()
+}
+
+func marked(is bool, mark string) string {
+	if is {
+		return mark
+	}
+	return ""
 }
 
 func (k *Kernel) printStage(text *strings.Builder, stage *Stage) {
@@ -44,7 +51,11 @@ func formatInstruction(value Value, in *Instruction, outer int) string {
 	if in.Op == OpStore {
 		return fmt.Sprintf("store %s %s%s", in.Type, formatAccess(in.Access, outer), formatArgs(in.Args))
 	}
-	return fmt.Sprintf("%%%d = %s %s%s%s", value, in.Op, in.Type, formatDetail(in, outer), formatArgs(in.Args))
+	name := in.Op.String()
+	if in.Short {
+		name = "short_" + name
+	}
+	return fmt.Sprintf("%%%d = %s %s%s%s", value, name, in.Type, formatDetail(in, outer), formatArgs(in.Args))
 }
 
 // formatDetail prints what an instruction has beside its arguments.

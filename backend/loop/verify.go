@@ -145,6 +145,9 @@ func (v *verifier) instruction(in *Instruction) error {
 		}
 		types[index] = typ
 	}
+	if in.Short && (!in.Op.HasShortForm() || in.Type != F32) {
+		return errors.Newf("no short form for %s", in.Type)
+	}
 	if in.Op.Elementwise() {
 		return elementwise(in, types)
 	}

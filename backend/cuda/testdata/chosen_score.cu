@@ -74,7 +74,7 @@ chosen_score(
         const u8 v0 = index_2[i];
 
         float v6 = __uint_as_float(0xff800000u);
-#pragma unroll 4
+#pragma unroll 2
         for (i32 j = rank * 4; j < 3000; j += 2048) {
             const Vector<float, 4> v5 = load<float, 4>(x_0 + i * 3000 + j);
 #pragma unroll

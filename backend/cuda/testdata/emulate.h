@@ -80,6 +80,7 @@ static void __assertfail(const char *, const char *, unsigned, const char *, siz
 
 static float __fmul_rn(float a, float b) { return a * b; }
 #define __expf expf
+#define __fdividef(a, b) ((a) / (b))
 static double __dmul_rn(double a, double b) { return a * b; }
 static float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
 static double rsqrt(double a) { return 1.0 / std::sqrt(a); }

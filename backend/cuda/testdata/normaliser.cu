@@ -94,7 +94,7 @@ normaliser(
 
         float v3 = __uint_as_float(0xff800000u);
         float v9 = 0.0f;
-#pragma unroll 4
+#pragma unroll 3
         for (i32 j = rank * 4; j < 5000; j += 2048) {
             float online3[4];
             const Vector<float, 4> v0 = load<float, 4>(x_0 + i * 5000 + j);
