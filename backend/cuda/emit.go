@@ -59,6 +59,7 @@ func Emit(kernel *loop.Kernel, options Options) (Source, error) {
 		return Source{}, errors.Newf("kernel %s needs %d bytes of shared memory of %d", kernel.Name, bytes, maximumShared)
 	}
 	e.fuseOnline()
+	e.schedule = e.schedule.without(e.canKeepRows())
 	if e.schedule.group > 1 {
 		n.deferOuter()
 		e.takeSeveral()

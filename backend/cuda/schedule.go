@@ -95,6 +95,14 @@ func (n *nest) rowSchedule(s schedule) schedule {
 	return s
 }
 
+// without takes back the threads that only keep rows in registers, unless they do.
+func (s schedule) without(keepsRows bool) schedule {
+	if s.threads == hugeBlock && !keepsRows {
+		s.threads, s.group = largeBlock, largeBlock
+	}
+	return s
+}
+
 func (n *nest) columnSchedule(s schedule) schedule {
 	s.columns, s.group = true, 1
 	s.threads = groupThreads
