@@ -23,6 +23,7 @@ type Frame struct {
 	parameters int
 	namespace  *Dict      // local names of a class body
 	handling   []Value    // exceptions being handled, innermost last
+	kept       []bool     // variables that cross a break though nothing reads them any more
 	resumable  bool       // a break inside can be continued in this frame
 	adapter    *adapter   // what the caller does with the frame's result
 	generator  *Generator // set when the frame belongs to one

@@ -42,6 +42,9 @@ func (cg *generator) buildGenerator(g *Generator) error {
 	if g.finished || g.running {
 		return &cannotRebuild{g.born, "a generator"}
 	}
+	if err := cg.in.keepGenerators([]*Frame{f}); err != nil {
+		return err
+	}
 	r := &rewriter{in: cg.in, frames: []*Frame{cg.top}, parts: cg.parts}
 	code, err := r.generatorCode(g)
 	if err != nil {

@@ -29,7 +29,7 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	case bytecode.LoadFast, bytecode.LoadClosure:
 		err = in.loadFast(f, i.Arg)
 	case bytecode.StoreFast:
-		f.locals[i.Arg] = f.pop()
+		err = in.storeFast(f, i.Arg)
 	case bytecode.DeleteFast:
 		err = in.deleteFast(f, i.Arg)
 	case bytecode.MakeCell:

@@ -108,12 +108,12 @@ func readsAllVariables(code *bytecode.Code) bool {
 	return false
 }
 
-// bound lists the localsplus indexes that hold a value which the rest of the frame's code may still read.
+// bound lists the localsplus indexes that hold a value which the rest of the frame's code may still read, or which is kept for its end.
 func bound(f *Frame) []int {
 	live := f.info.liveAt(f.info.index[f.current], f.code)
 	var indexes []int
 	for k, value := range f.locals {
-		if value != nil && live[k] {
+		if value != nil && (live[k] || f.kept != nil && f.kept[k]) {
 			indexes = append(indexes, k)
 		}
 	}

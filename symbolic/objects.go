@@ -134,7 +134,12 @@ func (in *Interpreter) guardSame(description *trace.Description, known Value, so
 	if object == nil || object.source == source {
 		return nil
 	}
-	if function, ok := known.(*Function); object.source == nil || fixedKind(description.Kind) && !(ok && function.byCode) {
+	function, ok := known.(*Function)
+	_, bound, err := in.boundOwner(description)
+	if err != nil {
+		return err
+	}
+	if object.source == nil || fixedKind(description.Kind) && !bound && !(ok && function.byCode) {
 		source.Require(in.reason(), "is", objectWire(description.ID))
 		return nil
 	}
@@ -279,6 +284,10 @@ func (in *Interpreter) describedModule(d *trace.Description, name string, object
 
 // guardDescribed adds the guard that makes the description's kind hold at the next call.
 func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Source) error {
+	_, bound, err := in.boundOwner(d)
+	if err != nil {
+		return err
+	}
 	switch {
 	case d.Kind == "tensor":
 		return nil // the tensor's own check says everything
@@ -286,6 +295,8 @@ func (in *Interpreter) guardDescribed(d *trace.Description, source *guards.Sourc
 		source.Require(in.reason(), "equals", objectWire(d.ID))
 	case in.knownByCode(d, source):
 		in.guardCode(d, source)
+	case bound:
+		in.guardBoundBuiltin(d, source)
 	case fixedKind(d.Kind):
 		source.Require(in.reason(), "is", objectWire(d.ID))
 	case d.Kind == "object" && (in.isEnumMember(d) || in.isImmutable(d)):
@@ -587,18 +598,6 @@ func (in *Interpreter) describedMethod(d *trace.Description, object *existing) (
 		return nil, err
 	}
 	return &Method{self, function, object}, nil
-}
-
-func (in *Interpreter) describedBuiltin(d *trace.Description, object *existing) (Value, error) {
-	value := &Builtin{name: trace.Text(d.Payload, "name"), flavor: trace.Text(d.Payload, "flavor"), object: object}
-	if _, bound := trace.Field(d.Payload, "self").(int64); bound {
-		owner, err := in.child(trace.Field(d.Payload, "self"), object.source, "attr", "__self__")
-		if err != nil {
-			return nil, err
-		}
-		value.self = owner
-	}
-	return value, nil
 }
 
 func (in *Interpreter) describedFunction(d *trace.Description, source *guards.Source) (*Function, error) {

@@ -315,6 +315,9 @@ func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
 	for at := f; at != nil; at = at.back {
 		frames = append([]*Frame{at}, frames...)
 	}
+	if err := in.keepGenerators(frames); err != nil {
+		return err
+	}
 	cg := in.generatorFor(frames[0])
 	cg.position = frames[0].current.Position
 	if err := cg.writeEffects(); err != nil {

@@ -1,0 +1,60 @@
+package symbolic
+
+import "fusee/trace"
+
+// isHeldGenerator tells generators that were there before the call, as those that an earlier break handed over are. What one does when its last
+// variable goes is the program's own code, so that variables keep them as long as Python's would.
+func (in *Interpreter) isHeldGenerator(value Value) (bool, error) {
+	var id trace.ObjectID
+	switch v := value.(type) {
+	case *Lazy:
+		if v.value != nil {
+			return in.isHeldGenerator(v.value)
+		}
+		id, _ = v.reference.(trace.ObjectID)
+	case *Opaque:
+		id = v.object.id
+	}
+	if id == 0 {
+		return false, nil
+	}
+	description, err := in.session.Object(id)
+	if err != nil || description.Kind != "opaque" || description.TypeID == 0 {
+		return false, err
+	}
+	class, err := in.classByID(description.TypeID)
+	return err == nil && class.name == "generator", err
+}
+
+// keepGenerators has the variables of frames that hold such generators cross a break though nothing reads them any more.
+func (in *Interpreter) keepGenerators(frames []*Frame) error {
+	for _, f := range frames {
+		f.kept = make([]bool, len(f.locals))
+		for k, value := range f.locals {
+			if value == nil || ownName(f.code.LocalsPlusNames[k]) {
+				continue
+			}
+			held, err := in.isHeldGenerator(value)
+			if err != nil {
+				return err
+			}
+			f.kept[k] = held
+		}
+	}
+	return nil
+}
+
+// storeFast is STORE_FAST. Python itself takes a variable from a generator that was there before, which may end with it.
+func (in *Interpreter) storeFast(f *Frame, index int) error {
+	if before := f.locals[index]; before != nil && !in.request.Options.FullGraph {
+		held, err := in.isHeldGenerator(before)
+		if err != nil {
+			return err
+		}
+		if held {
+			return unsupported(reasonGenerator, "%s held one", f.code.LocalsPlusNames[index])
+		}
+	}
+	f.locals[index] = f.pop()
+	return nil
+}
