@@ -51,6 +51,16 @@ static PyObject *make_step(PyObject *Py_UNUSED(self), PyObject *const *args, Py_
     return leave_code_alone(args[0]) ? NULL : PyFunction_New(args[0], args[1]);
 }
 
+/* store(dict, key, hash, value) */
+static PyObject *store(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
+    if (count != 4 || !PyDict_Check(args[0]))
+        return PyErr_Format(PyExc_TypeError, "store(dict, key, hash, value)");
+    Py_hash_t hash = PyLong_AsSsize_t(args[2]);
+    if (hash == -1)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no hash is -1");
+    return _PyDict_SetItem_KnownHash(args[0], args[1], args[3], hash) ? NULL : Py_NewRef(Py_None);
+}
+
 /* set_enabled(enabled) -> previous setting of this thread */
 static PyObject *set_enabled(PyObject *Py_UNUSED(self), PyObject *value) {
     int enabled = PyObject_IsTrue(value);
@@ -85,6 +95,8 @@ PyMethodDef step_methods[] = {
     {"is_state", is_state, METH_O, "is_state(value): whether value was made by pack()."},
     {"make_step", (PyCFunction)(void (*)(void))make_step, METH_FASTCALL,
      "make_step(code, globals): a function without a closure, even if the code has free variables."},
+    {"store", (PyCFunction)(void (*)(void))store, METH_FASTCALL,
+     "store(dict, key, hash, value): store under a key without asking it for its hash."},
     {"capture_all", (PyCFunction)(void (*)(void))capture_all, METH_FASTCALL,
      "capture_all(choose, miss): run every function as compiled for whose code choose(function) gives a CodeRecord."},
     {"set_enabled", set_enabled, METH_O,

@@ -154,7 +154,7 @@ func (d *Dict) load(in *Interpreter) error {
 		wire, ok := guardedKey(key)
 		keys = append(keys, wire)
 		readable = readable && ok
-		hashed, err := in.hashKey(key)
+		hashed, err := in.hashStored(key)
 		if err != nil {
 			return err
 		}
@@ -485,7 +485,7 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 		if number != nil && number.isInt() {
 			in.activity++
 			d.unknown = append(d.unknown, number)
-			in.dictEffect(d, &dictEntry{key: number, value: value})
+			in.dictEffect(d, &dictEntry{key: number, value: value}, nil)
 			return nil
 		}
 	}
@@ -527,7 +527,7 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 		d.custom = d.custom || isCustom
 	}
 	entry.value, entry.fromHost, entry.deleted = value, false, value == nil
-	in.dictEffect(d, entry)
+	in.dictEffect(d, entry, knownHash(hashed))
 	return nil
 }
 
@@ -543,11 +543,11 @@ func (d *Dict) settled() error {
 	return &restart{numbers: origins}
 }
 
-func (in *Interpreter) dictEffect(d *Dict, entry *dictEntry) {
+func (in *Interpreter) dictEffect(d *Dict, entry *dictEntry, hash Value) {
 	if d.object == nil {
 		return
 	}
-	in.effects = append(in.effects, &dictEffect{d, entry})
+	in.effects = append(in.effects, &dictEffect{d, entry, hash})
 }
 
 func (d *Dict) copy(in *Interpreter) (*Dict, error) {
@@ -604,7 +604,7 @@ func (in *Interpreter) setAdd(s *Set, item Value) error {
 	if _, isCustom := hashed.(*customHash); isCustom {
 		s.custom = true
 	}
-	in.recordSetChange(s, item, false)
+	in.recordSetChange(s, setChange{item, false, knownHash(hashed)})
 	s.index[hashed] = len(s.items)
 	s.items = append(s.items, item)
 	s.version++

@@ -13,12 +13,14 @@ type fieldEffect struct {
 	name  string
 	// deleted says that the attribute was deleted, and then set by a later effect: it comes behind those that were set meanwhile.
 	deleted bool
+	// again says that an earlier effect deletes it.
+	again bool
 }
 
 func (e *fieldEffect) apply(cg *generator) error {
 	value := e.owner.fields.values[e.name]
 	if value == nil || e.deleted {
-		if _, had := e.owner.fields.host[e.name]; !had {
+		if _, had := e.owner.fields.host[e.name]; !had || e.again {
 			return nil // added and deleted again
 		}
 		return cg.callHelper("delete_field", e.owner, text(e.name))
@@ -98,11 +100,15 @@ func (e *listEffect) apply(cg *generator) error {
 type dictEffect struct {
 	dict  *Dict
 	entry *dictEntry
+	hash  Value // that the key's own method gave; nil where there is none
 }
 
 func (e *dictEffect) apply(cg *generator) error {
 	if e.entry.deleted {
 		return cg.callHelper("delete_item", e.dict, e.entry.key)
+	}
+	if e.hash != nil && e.dict.class == nil {
+		return cg.callHelper("store_by_hashes", e.dict, &Tuple{items: []Value{hashedEntry(e.entry.key, e.hash, e.entry.value)}})
 	}
 	if class := e.dict.class; e.dict.base || class != nil && userClass(class.name) {
 		return cg.callHelper("set_item", e.dict, e.entry.key, e.entry.value)

@@ -426,7 +426,7 @@ func (in *Interpreter) writeField(v *Instance, name string, value Value) {
 			in.deleteAtEarlierEffect(v, name)
 		}
 		if v.object != nil {
-			in.effects = append(in.effects, &fieldEffect{owner: v, name: name})
+			in.effects = append(in.effects, &fieldEffect{owner: v, name: name, again: anew})
 		}
 	}
 }

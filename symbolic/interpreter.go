@@ -70,8 +70,9 @@ type Interpreter struct {
 	notes       []Break
 	warnings    []string
 	numbers     map[*guards.Source]*Number
-	symbols     map[string]*Number // by name of the graph's symbol
-	static      map[string]bool    // keys of sources that are constants after all
+	symbols     map[string]*Number                // by name of the graph's symbol
+	static      map[string]bool                   // keys of sources that are constants after all
+	owners      map[trace.ObjectID]trace.ObjectID // of dicts that hold the attributes of an object
 	choices     []*chosenTensor
 	reshaped    []*reshapedTensor
 	tensors     []*Tensor // made by the graph's nodes
@@ -117,10 +118,10 @@ func (r *restart) Error() string { return "capture again, and break or pin numbe
 
 // Capture runs the request to its end or to the first graph break. The session's transport answers the questions.
 func Capture(session *trace.Session, request Request) (*Result, error) {
-	forced, static := map[int]*Unsupported{}, map[string]bool{}
+	forced, static, owners := map[int]*Unsupported{}, map[string]bool{}, map[trace.ObjectID]trace.ObjectID{}
 	for attempt := 0; ; attempt++ {
 		in := newInterpreter(session, request, forced)
-		in.static = static
+		in.static, in.owners = static, owners
 		err := in.capture()
 		var again *restart
 		if err == nil {

@@ -227,7 +227,10 @@ func (in *Interpreter) fromDescription(d *trace.Description, source *guards.Sour
 		return in.describedTuple(d, object)
 	case "list":
 		return in.describedList(d, object)
-	case "dict":
+	case "dict", "fields":
+		if owner := in.ownerOf(d); owner != 0 {
+			return in.describedFieldsDict(owner, object)
+		}
 		return in.describedDict(d, object)
 	case "set", "frozenset":
 		return in.describedSet(d, object)
@@ -773,6 +776,9 @@ func (in *Interpreter) describedInstance(d *trace.Description, object *existing)
 	}
 	if !class.hasDict && !userClass(class.name) && len(trace.Items(trace.Field(d.Payload, "slots"))) == 0 && trace.Field(d.Payload, "value") == nil {
 		return &Opaque{object, class.name}, nil // an object laid out in C, such as an iterator
+	}
+	if err := in.ownDict(d); err != nil {
+		return nil, err
 	}
 	instance := &Instance{class: class, object: object, module: d.Kind == "module_tree", fields: newFieldTable(class.hasDict)}
 	for _, part := range []string{"dict", "slots"} {

@@ -262,6 +262,9 @@ func (cg *generator) buildCyclicList(v *List) error {
 func (cg *generator) buildCyclicDict(v *Dict) error {
 	cg.emit(bytecode.BuildMap, 0)
 	cg.keepBuilt(v)
+	if entries := v.hashed(); entries != nil {
+		return cg.callHelper("store_by_hashes", v, entries)
+	}
 	for _, entry := range v.entries {
 		if entry.deleted {
 			continue
@@ -504,20 +507,9 @@ func (cg *generator) setFields(fields map[string]Value) error {
 }
 
 func (cg *generator) buildDict(v *Dict) error {
-	count := 0
-	for _, entry := range v.entries {
-		if entry.deleted {
-			continue
-		}
-		if err := cg.load(entry.key); err != nil {
-			return err
-		}
-		if err := cg.load(entry.value); err != nil {
-			return err
-		}
-		count++
+	if err := cg.makeDict(v); err != nil {
+		return err
 	}
-	cg.emit(bytecode.BuildMap, count)
 	if v.class == nil {
 		return nil
 	}
@@ -547,6 +539,9 @@ func (cg *generator) buildSet(v *Set) error {
 	items, same := v.asBuilt()
 	if !same && v.shown != 0 {
 		return &cannotRebuild{v.shown, "a set whose order the program saw"}
+	}
+	if entries := v.hashed(items); entries != nil {
+		return cg.helper("set_by_hashes", boolean(v.frozen), entries)
 	}
 	if v.frozen {
 		return cg.construct("builtins.frozenset", newList(items))

@@ -14,29 +14,30 @@ type setEffect struct {
 type setChange struct {
 	item    Value
 	removed bool
+	hash    Value // that the item's own method gave; nil where there is none
 }
 
 func (e *setEffect) apply(cg *generator) error {
 	changes := &Tuple{}
 	for _, change := range e.changes {
-		changes.items = append(changes.items, &Tuple{items: []Value{boolean(change.removed), change.item}})
+		changes.items = append(changes.items, &Tuple{items: []Value{boolean(change.removed), change.item, orNone(change.hash)}})
 	}
 	return cg.callHelper("change_set", e.set, changes)
 }
 
 // recordSetChange notes a change of a set that outlives the call.
-func (in *Interpreter) recordSetChange(s *Set, item Value, removed bool) {
+func (in *Interpreter) recordSetChange(s *Set, change setChange) {
 	in.activity++
 	if s.object == nil {
 		return
 	}
 	for _, known := range in.effects {
 		if e, ok := known.(*setEffect); ok && e.set == s {
-			e.changes = append(e.changes, setChange{item, removed})
+			e.changes = append(e.changes, change)
 			return
 		}
 	}
-	in.effects = append(in.effects, &setEffect{s, []setChange{{item, removed}}})
+	in.effects = append(in.effects, &setEffect{s, []setChange{change}})
 }
 
 // describedSet reads an existing set whose members are constants or objects that hash by identity, and guards them; others are left to Python.
@@ -550,11 +551,11 @@ func (in *Interpreter) setRemove(s *Set, item Value, strict bool) (Value, bool, 
 
 // removeItem takes a member out of a set.
 func (in *Interpreter) removeItem(s *Set, item Value) error {
-	position, _, err := s.find(in, item)
+	position, hashed, err := s.find(in, item)
 	if err != nil || position < 0 {
 		return err
 	}
-	in.recordSetChange(s, item, true)
+	in.recordSetChange(s, setChange{s.items[position], true, knownHash(hashed)})
 	s.mixed = true
 	s.version++
 	if s.table != nil {

@@ -87,10 +87,31 @@ def replace_deque(target: deque[Any], items: Sequence[Any]) -> None:
     target.extend(items)
 
 
-def change_set(target: set[Any], changes: Sequence[tuple[bool, Any]]) -> None:
-    """Add and, where the flag is set, remove members, in this order."""
-    for removed, item in changes:
-        (set.discard if removed else set.add)(target, item)
+def store_by_hashes(target: dict[Any, Any], entries: Sequence[tuple[Any, int | None, Any]]) -> None:
+    """Store keys, hashes and values; keys whose hash is None are asked for it."""
+    for key, number, value in entries:
+        _shim.store(target, key, hash(key) if number is None else number, value)
+
+
+def dict_by_hashes(entries: Sequence[tuple[Any, int | None, Any]]) -> dict[Any, Any]:
+    """A dict of such entries."""
+    made: dict[Any, Any] = {}
+    store_by_hashes(made, entries)
+    return made
+
+
+def set_by_hashes(frozen: bool, entries: Sequence[tuple[Any, int | None, Any]]) -> set[Any] | frozenset[Any]:
+    """A set of the keys of such entries: of an exact dict it takes the hashes that are stored there."""
+    return (frozenset if frozen else set)(dict_by_hashes(entries))
+
+
+def change_set(target: set[Any], changes: Sequence[tuple[bool, Any, int | None]]) -> None:
+    """Add and, where the flag is set, remove members, in this order, by the hashes given or else by their own."""
+    for removed, item, number in changes:
+        if number is None:
+            (set.discard if removed else set.add)(target, item)
+        else:
+            (set.difference_update if removed else set.update)(target, set_by_hashes(False, [(item, number, None)]))
 
 
 def _mapping(target: dict[Any, Any]) -> type[dict[Any, Any]]:
@@ -324,6 +345,9 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "profiler_label": profiler_label,
     "replace_deque": replace_deque,
     "change_set": change_set,
+    "store_by_hashes": store_by_hashes,
+    "dict_by_hashes": dict_by_hashes,
+    "set_by_hashes": set_by_hashes,
     "set_item": set_item,
     "delete_item": delete_item,
     "new_object": new_object,

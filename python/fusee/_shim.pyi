@@ -48,6 +48,9 @@ def pack(*values: Any) -> State:
 def is_state(value: object, /) -> bool:
     """Whether the value was made by :func:`pack`."""
 
+def store(target: dict[Any, Any], key: object, number: int, value: object, /) -> None:
+    """Store a value in a dict under a key whose hash is known, without asking the key for it."""
+
 def make_step(code: CodeType, globals: dict[str, Any], /) -> FunctionType:
     """A plain function without a closure; ValueError if the code copies free variables from one."""
 

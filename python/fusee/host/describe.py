@@ -43,6 +43,7 @@ class ObjectTable:
     def __init__(self) -> None:
         self.objects: list[Any] = [None]  # the list keeps them alive, so ids of the interpreter stay unique
         self._ids: dict[int, int] = {}
+        self._owners: dict[int, int] = {}  # by id of an instance dict: the number of the object that was described
         self._described: set[int] = set()
         self._queue: deque[tuple[int, int]] = deque()
         self._postponed: dict[int, int] = {}  # depth by id of what earlier answers had no room for
@@ -54,6 +55,7 @@ class ObjectTable:
         """Let the objects go: the compile is over."""
         self.objects.clear()
         self._ids.clear()
+        self._owners.clear()
 
     def reference(self, value: Any) -> Reference:
         """An id, or the value itself if its exact type is that of a constant."""
@@ -76,6 +78,15 @@ class ObjectTable:
             known = self._ids[id(value)] = len(self.objects)
             self.objects.append(value)
         return known
+
+    def own(self, namespace: dict[str, Any], value: Any) -> int | None:
+        """Note down that a dict holds an object's attributes; the dict's id where it has one already."""
+        self._owners[id(namespace)] = self.identify(value)
+        return self._ids.get(id(namespace))
+
+    def owner(self, namespace: dict[str, Any]) -> int | None:
+        """The id of the described object whose attributes a dict holds."""
+        return self._owners.get(id(namespace))
 
     def object(self, number: int) -> Any:
         """The object of an id; LookupError for an id never given."""
@@ -133,6 +144,8 @@ class ObjectTable:
     def _describe_one(self, number: int, depth: int) -> Description:
         value = self.objects[number]
         cls = type(value)
+        if cls is dict and (owner := self.owner(value)) is not None:
+            return number, "fields", self.identify(dict), owner
         if cls is dict and not value:  # as most dicts of modules are
             return number, "dict", self.mention(cls, depth - 1), []
         kind, writer, cost = self._kinds.get(cls) or self._kind_of(cls)
@@ -367,6 +380,8 @@ def _write_object(writing: _Writing, value: Any, stubs: frozenset[str] = frozens
         "dict": None if namespace is None else _named(writing, namespace.items(), stubs),
         "slots": _named(writing, slots.members_set(layout.members, value)),
     }
+    if namespace is not None and (named := writing.table.own(namespace, value)) is not None:
+        payload["fields"] = named
     if layout.base is not None:
         payload["value"] = (_plain(layout.base, value),)
     return payload
