@@ -26,6 +26,19 @@ func (in *Interpreter) isHeldGenerator(value Value) (bool, error) {
 	return err == nil && class.name == "generator", err
 }
 
+// endsWithVariable tells generators of which more than their memory goes when their last variable does.
+func (in *Interpreter) endsWithVariable(value Value) (bool, error) {
+	g, ok := value.(*Generator)
+	if !ok {
+		return in.isHeldGenerator(value)
+	}
+	if !g.started || g.finished || g.running {
+		return false, nil
+	}
+	quiet, err := in.dropsQuietly(g.frame)
+	return !quiet, err
+}
+
 // keepGenerators has the variables of frames that hold such generators cross a break though nothing reads them any more.
 func (in *Interpreter) keepGenerators(frames []*Frame) error {
 	for _, f := range frames {
@@ -34,11 +47,11 @@ func (in *Interpreter) keepGenerators(frames []*Frame) error {
 			if value == nil || ownName(f.code.LocalsPlusNames[k]) {
 				continue
 			}
-			held, err := in.isHeldGenerator(value)
+			kept, err := in.endsWithVariable(value)
 			if err != nil {
 				return err
 			}
-			f.kept[k] = held
+			f.kept[k] = kept
 		}
 	}
 	return nil
