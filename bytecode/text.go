@@ -23,6 +23,17 @@ func decodeWTF8(text string) (rune, int) {
 	return r, size
 }
 
+// Characters splits a str into its code points, lone surrogates among them, each as it is written in a str.
+func Characters(text string) []string {
+	var characters []string
+	for len(text) > 0 {
+		_, size := decodeWTF8(text)
+		characters = append(characters, text[:size])
+		text = text[size:]
+	}
+	return characters
+}
+
 func isSurrogateEncoding(text string) bool {
 	return len(text) >= 3 && text[0] == 0xED && text[1] >= 0xA0 && text[1] <= 0xBF && text[2] >= 0x80 && text[2] <= 0xBF
 }

@@ -255,6 +255,9 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 			return value, err
 		}
 	}
+	if name := tracingCall(f.code.Names); name != "" {
+		return nil, unsupported(reasonTracing, "%s in %s", name, f.qualname)
+	}
 	switch f.treat {
 	case "break":
 		return nil, unsupported(reasonDisabled, "%s, %s", f.qualname, f.treatReason)

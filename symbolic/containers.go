@@ -793,7 +793,7 @@ func (in *Interpreter) length(value Value) (int, error) {
 	case *Constant:
 		switch s := v.Value.(type) {
 		case string:
-			return len([]rune(s)), nil
+			return len(bytecode.Characters(s)), nil
 		case bytecode.Bytes:
 			return len(s), nil
 		}

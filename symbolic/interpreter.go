@@ -164,6 +164,10 @@ func (in *Interpreter) capture() error {
 	if err != nil {
 		return err
 	}
+	if name := tracingCall(frame.code.Names); name != "" {
+		in.leaveToPython(frame, &Unsupported{reasonTracing, name})
+		return nil
+	}
 	value, err := in.run(frame)
 	if errors.Is(err, errorBreak) {
 		return nil

@@ -438,6 +438,9 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 	}
 	if !libraryModule(target) {
 		value, err := in.importedModule(name, target)
+		if err == nil {
+			err = in.holdsNames(value, from)
+		}
 		return in.pushResult(f)(value, err)
 	}
 	if strings.HasPrefix(name, "torch.") {
@@ -447,6 +450,26 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 	}
 	value, err := in.namedModule(target)
 	return in.pushResult(f)(value, err)
+}
+
+// holdsNames breaks at an import of names that a package does not hold: Python then looks for modules of these names in it.
+func (in *Interpreter) holdsNames(module, names Value) error {
+	if isNone(names) {
+		return nil
+	}
+	list, err := in.listOf(names)
+	if err != nil {
+		return err
+	}
+	for _, item := range list {
+		name, _ := stringOf(item)
+		if _, err := in.getAttribute(module, name); isRaised(err, "AttributeError") {
+			return unsupported(reasonImport, "%s", name)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadModule has the host import a module of torch, as the program is about to.

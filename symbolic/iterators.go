@@ -246,8 +246,8 @@ func (in *Interpreter) iterateConstant(v *Constant) (Value, error) {
 	var items []Value
 	switch s := v.Value.(type) {
 	case string:
-		for _, r := range s {
-			items = append(items, text(string(r)))
+		for _, character := range bytecode.Characters(s) {
+			items = append(items, text(character))
 		}
 		return &sequenceIterator{items: items, kind: "str_iterator", origin: v}, nil
 	case bytecode.Bytes:

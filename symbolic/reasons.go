@@ -48,6 +48,7 @@ var (
 	reasonGlobalState   = &Reason{"global-state", "the program changes torch's global state", "change it outside the compiled function", "torch.set_default_dtype(d)"}
 	reasonUserAttribute = &Reason{"dynamic-attribute", "attribute access runs code that is not modelled", "use a plain attribute", "obj.attribute"}
 	reasonHash          = &Reason{"hash", "a dict or set holds keys whose equality is not modelled", "use strings, numbers or tuples of them as keys", "table[obj]"}
+	reasonTracing       = &Reason{"trace-function", "a function that sets a trace function runs in Python to its end, as each line after it is seen", "set it in a function of its own, outside the compiled one", "sys.settrace(tracer)"}
 )
 
 // Reasons lists the table.
@@ -56,7 +57,7 @@ func Reasons() []*Reason {
 		reasonAttribute, reasonOperator, reasonItem, reasonIteration, reasonInstruction, reasonImport, reasonClass, reasonGenerator, reasonException,
 		reasonContext, reasonRandom, reasonReconstruct, reasonMutation, reasonDepth, reasonLength, reasonForced, reasonAutograd, reasonTransform, reasonHigherOrder,
 		reasonConditional, reasonCheckpoint, reasonTensorSub,
-		reasonIdentity, reasonComparison, reasonFormatting, reasonGlobalState, reasonUserAttribute, reasonHash}
+		reasonIdentity, reasonComparison, reasonFormatting, reasonGlobalState, reasonUserAttribute, reasonHash, reasonTracing}
 }
 
 // Unsupported says that an instruction must run in Python. It is control flow, not a failure.

@@ -615,13 +615,28 @@ func (cg *generator) buildBuiltin(v *Builtin) error {
 		} else {
 			cg.placeholder("name", v.name)
 		}
-		cg.emitName(bytecode.LoadAttr, "__get__")
-		return cg.passArguments([]Value{v.self})
+		return cg.bindDescriptor(v.self)
 	}
 	if err := cg.load(v.self); err != nil {
 		return err
 	}
 	cg.emitName(bytecode.LoadAttr, shortName(v.name))
+	return nil
+}
+
+// bindDescriptor binds the descriptor on the stack, below which is a null, to an instance. The type is given as well: without it CPython 3.11
+// crashes on methods in C that are handed their defining class.
+func (cg *generator) bindDescriptor(instance Value) error {
+	cg.emitName(bytecode.LoadAttr, "__get__")
+	if err := cg.load(instance); err != nil {
+		return err
+	}
+	cg.emit(bytecode.PushNull, 0)
+	cg.placeholder("name", "builtins.type")
+	if err := cg.passArguments([]Value{instance}); err != nil {
+		return err
+	}
+	cg.call(2)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Result is what a capture came to.
 type Result struct {
-	Code          *bytecode.Code // nil where a whole graph was asked for and there is a break
+	Code          *bytecode.Code // nil where a whole graph was asked for and there is a break, or where nothing is to be captured
 	Captures      int
 	Program       *guards.Program
 	Graph         *graph.Graph // nil when no tensor operation is needed

@@ -25,22 +25,11 @@ class Answers:
     def __init__(self, table: ObjectTable) -> None:
         self.table = table
         self.stand_ins: dict[int, Any] = {}  # fake tensors of wrapping classes, by the id of what they stand for
-        self._questions: Mapping[str, Callable[..., Reply]] = {
-            "describe": self.describe,
-            "type_lookup": self.type_lookup,
-            "module_get": self.module_get,
-            "dict_get": self.dict_get,
-            "getattr": self.get_attribute,
-            "evaluate": self.evaluate,
-            "tensor_call": self.tensor_call,
-            "hash_equal": self.hash_equal,
-            "source_line": self.source_line,
-        }
 
     def __call__(self, question: Message) -> Message:
         """The message that answers ``question``; one that cannot be answered ends the compile, never the program."""
         try:
-            reply: Message = ("answer", self._questions[question[0]](*question[1:]))
+            reply: Message = ("answer", _QUESTIONS[question[0]](self, *question[1:]))
         except Exception as error:  # the compiler may ask nonsense; the user's program must not feel it
             reply = ("error", f"{question[0]}: {type(error).__name__}: {error}")
         if logs.enabled("trace"):
@@ -167,6 +156,19 @@ class Answers:
         arguments = [self.table.reference(argument) for argument in error.args]
         cls = self.table.identify(type(error))
         return ("raise", cls, arguments), self.table.describe((cls, *arguments))
+
+
+_QUESTIONS: Mapping[str, Callable[..., Reply]] = {  # functions, as bound methods would make a cycle of each object
+    "describe": Answers.describe,
+    "type_lookup": Answers.type_lookup,
+    "module_get": Answers.module_get,
+    "dict_get": Answers.dict_get,
+    "getattr": Answers.get_attribute,
+    "evaluate": Answers.evaluate,
+    "tensor_call": Answers.tensor_call,
+    "hash_equal": Answers.hash_equal,
+    "source_line": Answers.source_line,
+}
 
 
 def _is_library(module: types.ModuleType) -> bool:

@@ -49,7 +49,7 @@ class ObjectTable:
         self._postponed: dict[int, int] = {}  # depth by id of what earlier answers had no room for
         self._kinds = dict(kinds())
         self._layouts: dict[type, _Layout] = {}
-        self.tensors = TensorReader(self)
+        self.tensors = TensorReader()
 
     def release(self) -> None:
         """Let the objects go: the compile is over."""

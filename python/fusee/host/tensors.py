@@ -11,8 +11,6 @@ from . import slots
 if TYPE_CHECKING:
     import torch
 
-    from .describe import ObjectTable
-
 PARAMETER, LEAF, HAS_GRAD_FN, INFERENCE, CONJUGATE, UNUSUAL, VIEW, DECORATED = 1, 2, 4, 8, 16, 32, 64, 128
 INTERCEPTED, WRAPPER = 256, 512
 
@@ -119,8 +117,7 @@ def marks(attributes: Mapping[str, Any]) -> tuple[list[tuple[int, int | None, in
 class TensorReader:
     """Writes tensor payloads of one compile and knows which tensors share storage."""
 
-    def __init__(self, table: ObjectTable) -> None:
-        self._table = table
+    def __init__(self) -> None:
         self._storages: dict[int, int] = {}
 
     def payload(self, tensor: torch.Tensor, mention: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -33,8 +33,12 @@ func (c *Compilation) describe(writer *reporter) *bytecode.Dict {
 	report := &bytecode.Dict{}
 	report.Set("format", int64(1))
 	report.Set("function", writer.function())
-	report.Set("action", "entry")
-	report.Set("reason", bytecode.None)
+	action, reason := "entry", bytecode.Object(bytecode.None)
+	if listed := writer.breaks(breaks); c.Capture != nil && c.Capture.Code == nil && len(listed.Items) > 0 {
+		action, reason = "plain", listed.Items[0]
+	}
+	report.Set("action", action)
+	report.Set("reason", reason)
 	report.Set("graphs", writer.graphs(c.Graphs))
 	report.Set("breaks", writer.breaks(breaks))
 	report.Set("guards", writer.guards(checks))

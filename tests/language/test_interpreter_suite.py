@@ -1,0 +1,95 @@
+"""What CPython's own tests of the language found under capture: one small program for each kind of fault."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fusee
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Any:
+    """No entry of another test."""
+    fusee.reset()
+    yield
+    fusee.reset()
+
+
+def characters(text: str) -> tuple[int, list[str], str]:
+    whole = "z\ud834\udd20é\U0001d120" + text
+    return len(whole), list(whole), whole
+
+
+def test_lone_surrogates_are_one_character_each() -> None:
+    assert fusee.compile(characters)("\udd20") == characters("\udd20")
+
+
+def directories(path: str) -> list[bool]:
+    return [entry.is_dir(follow_symlinks=False) for entry in os.scandir(path)]
+
+
+def test_methods_that_take_their_defining_class_are_bound(tmp_path: Path) -> None:
+    """CPython 3.11 crashes where such a method's descriptor is bound without a type."""
+    (tmp_path / "inner").mkdir()
+    assert fusee.compile(directories)(str(tmp_path)) == [True]
+
+
+def imported() -> str:
+    from package_of_a_test import submodule
+
+    name: str = submodule.NAME
+    return name
+
+
+def test_modules_of_packages_are_imported_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "package_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "submodule.py").write_text("NAME = __name__\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("package_of_a_test")
+    assert fusee.compile(imported)() == "package_of_a_test.submodule"
+    for name in [name for name in sys.modules if name.startswith("package_of_a_test")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def traced(x: int) -> list[str]:
+    seen: list[str] = []
+
+    def tracer(frame: Any, event: str, argument: Any) -> Any:
+        seen.append(f"{event} of {frame.f_code.co_name}")
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    x += 1
+    characters("")
+    sys.settrace(before)
+    return seen
+
+
+def around(x: int) -> tuple[int, list[str]]:
+    return x + 1, traced(x)
+
+
+def test_a_function_that_sets_a_trace_function_runs_in_python() -> None:
+    explained = fusee.explain(traced)(1)
+    assert [found["id"] for found in explained.breaks] == ["trace-function"]
+    assert fusee.compile(traced)(1) == traced(1)
+    assert fusee.compile(around)(1) == around(1)
+
+
+def test_a_compile_leaves_no_cycles_behind() -> None:
+    """A program that counts what the collector finds counts its own objects only."""
+    fusee.compile(lambda x: x * 2)(3)
+    compiled = fusee.compile(lambda x: x + 1)
+    gc.collect()
+    compiled(3)
+    assert gc.collect() == 0
