@@ -49,6 +49,19 @@ type entry struct {
 	node       *graph.Node
 	derivative *graph.Derivative
 	source     *graph.Node // of the functional graph, where gradients are asked for within it
+	inlined    *inlined    // set instead of the derivative for a torch.autograd.Function
+}
+
+// results are the values whose gradients flow back through an entry.
+func (en entry) results() []graph.Value {
+	if en.inlined != nil {
+		return en.inlined.results
+	}
+	results := make([]graph.Value, len(en.node.Outputs))
+	for i := range results {
+		results[i] = en.node.Output(i)
+	}
+	return results
 }
 
 // joiner builds the joint graph.
@@ -108,6 +121,9 @@ func (j *joiner) forward(n *graph.Node) error {
 	reached := slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return j.isTracked(j.replace(v)) })
 	if recorded && !reached {
 		return refuse("gradients begin at %s", n.Target)
+	}
+	if n.Function != nil {
+		return j.function(n, recorded)
 	}
 	if recorded {
 		derivative, ok := graph.DerivativeOf(n.Target)
@@ -210,16 +226,19 @@ func (j *joiner) backward(en entry) error {
 	n := en.node
 	gradients, results := graph.List{}, graph.List{}
 	reached := false
-	for i := range n.Outputs {
-		g := j.gradients[keyOf(n.Output(i))]
+	for _, result := range en.results() {
+		g := j.gradients[keyOf(result)]
 		reached = reached || g != nil
-		gradients.Items, results.Items = append(gradients.Items, g), append(results.Items, graph.Value(n.Output(i)))
+		gradients.Items, results.Items = append(gradients.Items, g), append(results.Items, result)
 	}
 	if !reached {
 		return nil
 	}
 	if j.whole != nil && j.whole.stale[en.source] {
 		return refuse("memory that %s read was written before gradients were asked for", n.Target)
+	}
+	if en.inlined != nil {
+		return j.functionBackward(en, gradients.Items)
 	}
 	names, err := parameters(n, func(v graph.Value) graph.Value { return v })
 	if err != nil {

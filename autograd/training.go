@@ -203,7 +203,17 @@ func copyNode(to *graph.Graph, n *graph.Node, replace func(graph.Value) graph.Va
 		node.Mutates = append(node.Mutates, mapped(v, replace))
 	}
 	node.Random, node.MayRaise, node.Origin, node.Schema = n.Random, n.MayRaise, n.Origin, n.Schema
-	node.Unrecorded = n.Unrecorded
+	node.Unrecorded, node.Callee, node.Function = n.Unrecorded, n.Callee, n.Function
+	for _, v := range n.Captured {
+		node.Captured = append(node.Captured, mapped(v, replace))
+	}
+	if _, nested := n.Result.(graph.List); nested && n.Function != nil {
+		list := graph.List{Tuple: true}
+		for i := range n.Outputs {
+			list.Items = append(list.Items, node.Output(i))
+		}
+		node.Result = list
+	}
 	if len(n.Outputs) == 1 && strings.HasSuffix(schemaReturns(n), "[]") {
 		node.Result = graph.List{Items: []graph.Value{node.Output(0)}, Tuple: true}
 	}
@@ -216,5 +226,6 @@ func argumentsOf(n *graph.Node) []graph.Value {
 	for _, k := range n.Keywords {
 		values = append(values, k.Value)
 	}
+	values = append(values, n.Captured...)
 	return graph.Tensors(values...)
 }

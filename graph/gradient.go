@@ -90,7 +90,7 @@ func isPiece(v Value) bool {
 
 // DetachedFromOwner tells tensors that share the memory of one that requires gradients, and do not require any themselves.
 func (g *Graph) DetachedFromOwner(v Value) bool {
-	holder := owner(v)
+	holder := Owner(v)
 	return holder != v && g.RequiresGrad(holder) && !g.RequiresGrad(v)
 }
 

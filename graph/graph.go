@@ -68,6 +68,10 @@ type Node struct {
 
 	ExpansionResults []Value
 
+	// Function says what a node of FunctionTarget does, and Captured which tensors that reads.
+	Function *Function
+	Captured []Value
+
 	// Schema is the signature of an aten operator that the table does not hold, as the host gave it; nil otherwise.
 	Schema *Schema
 }
@@ -97,7 +101,7 @@ func (n *Node) ChangesState() bool {
 // WritesInputs tells nodes that write memory which the graph was given.
 func (n *Node) WritesInputs() bool {
 	for _, v := range n.Mutates {
-		if _, given := owner(v).(*Input); given {
+		if _, given := Owner(v).(*Input); given {
 			return true
 		}
 	}

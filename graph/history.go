@@ -35,7 +35,7 @@ func (g *Graph) HistoryOf(tensors []Value, nodes []*Node) *History {
 			continue
 		}
 		h.Nodes[n] = true
-		for _, v := range collectTensors(append(slices.Clone(n.Args), keywordValues(n)...)) {
+		for _, v := range n.differentiable() {
 			h.want(g, v)
 		}
 	}

@@ -416,7 +416,7 @@ func (c *inference) readsMemoryOf(v Value) bool {
 	for _, other := range c.tensors() {
 		if SameValue(other, v) {
 			written++
-		} else if SameValue(owner(other), owner(v)) {
+		} else if SameValue(Owner(other), Owner(v)) {
 			return true
 		}
 	}
@@ -429,7 +429,7 @@ func (c *inference) readsPartOf(v Value) bool {
 	written := meta(v)
 	begin, end, known := c.shapes.memory(written)
 	return known && slices.ContainsFunc(c.tensors(), func(other Value) bool {
-		if SameValue(other, v) || !SameValue(owner(other), owner(v)) {
+		if SameValue(other, v) || !SameValue(Owner(other), Owner(v)) {
 			return false
 		}
 		read := meta(other)
@@ -460,11 +460,11 @@ func (e *ShapeEnvironment) memory(m *Meta) (begin, end int64, known bool) {
 
 // isForeignView says whether v is a view that was made before the graph, by a function that may have returned several at once.
 func isForeignView(v Value) bool {
-	_, ok := owner(v).(*Input)
+	_, ok := Owner(v).(*Input)
 	if !ok {
 		return false
 	}
-	base, known := MetaOf(owner(v))
+	base, known := MetaOf(Owner(v))
 	return known && base.Flags&FlagView != 0 && base.RequiresGrad
 }
 

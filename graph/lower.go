@@ -25,7 +25,7 @@ type lowering struct {
 }
 
 func (l *lowering) lowerNode(n *Node) error {
-	if strings.HasPrefix(n.Target, "aten.") || n.AsksForGradients() {
+	if strings.HasPrefix(n.Target, "aten.") || n.AsksForGradients() || n.Function != nil {
 		l.copyNode(n)
 		return nil
 	}
@@ -58,7 +58,8 @@ func (l *lowering) bindResults(n, last *Node) error {
 // copyNode appends a copy of an aten node with its values renamed.
 func (l *lowering) copyNode(n *Node) *Node {
 	node := &Node{Target: n.Target, Args: l.replaceAll(n.Args), Mutates: l.replaceAll(n.Mutates), Random: n.Random,
-		MayRaise: n.MayRaise, Unrecorded: n.Unrecorded, Origin: n.Origin, ResultType: n.ResultType, Schema: n.Schema}
+		MayRaise: n.MayRaise, Unrecorded: n.Unrecorded, Origin: n.Origin, ResultType: n.ResultType, Schema: n.Schema,
+		Callee: n.Callee, Function: n.Function, Captured: l.replaceAll(n.Captured)}
 	for _, k := range n.Keywords {
 		node.Keywords = append(node.Keywords, Keyword{k.Name, l.replace(k.Value)})
 	}
@@ -68,6 +69,9 @@ func (l *lowering) copyNode(n *Node) *Node {
 		l.replaced[storageKey{node: n, output: k}] = &Output{Node: node, Index: k}
 	}
 	node.Result = node.defaultResult()
+	if n.Function != nil {
+		node.Result = l.replace(n.Result)
+	}
 	l.graph.add(node)
 	return node
 }

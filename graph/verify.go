@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/errors"
@@ -127,11 +128,7 @@ func (o OutputInfo) check(arguments []Value) error {
 
 // arguments lists positional arguments, then keyword values.
 func (n *Node) arguments() []Value {
-	values := append([]Value(nil), n.Args...)
-	for _, k := range n.Keywords {
-		values = append(values, k.Value)
-	}
-	return values
+	return slices.Concat(n.Args, keywordValues(n), n.Captured)
 }
 
 // mentions says whether one of the values is v or a container that holds it.

@@ -396,8 +396,8 @@ func inferNarrow(c *inference) error {
 	return c.sliceDim(d, start, e.Add(start, length), Static(1))
 }
 
-// owner follows views and in-place results to the tensor whose memory they show.
-func owner(v Value) Value {
+// Owner follows views and in-place results to the tensor whose memory they show.
+func Owner(v Value) Value {
 	for r := relationOf(v); r.Kind != RelationNew && r.Of != nil; r = relationOf(v) {
 		v = r.Of
 	}
@@ -418,7 +418,7 @@ func inferAsStrided(c *inference) error {
 	offset, given := c.size("storage_offset")
 	if !given {
 		offset = c.self().Offset
-	} else if _, ok := owner(c.values[0]).(*Input); ok {
+	} else if _, ok := Owner(c.values[0]).(*Input); ok {
 		return unknown("as_strided at a place that depends on where the argument begins")
 	}
 	if offset.Hint < 0 || !c.withinStorage(sizes, strides, offset) {

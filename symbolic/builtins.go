@@ -9,6 +9,9 @@ import (
 // call of a function written in C: torch operations are captured, some functions are modelled here, pure ones over constants
 // run in the host, and everything else is a graph break.
 func (b *Builtin) call(in *Interpreter, arguments Arguments) (Value, error) {
+	if class, ok := b.self.(*Class); ok && b.name == applyName {
+		return in.applyFunction(class, arguments)
+	}
 	if b.self != nil {
 		return in.callMethod(b, arguments)
 	}

@@ -637,6 +637,11 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		if f.module == "torch.autograd" {
 			return in.autogradFunction(f, arguments)
 		}
+		if class, ok := firstClass(arguments); ok && f.qualname == "Function.apply" { // before torch 2.15
+			arguments.Positional = arguments.Positional[1:]
+			value, err := in.applyFunction(class, arguments)
+			return value, true, err
+		}
 		return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 	case "torch.utils.checkpoint":
 		return nil, true, unsupported(reasonCheckpoint, "%s", f.qualname)

@@ -1,9 +1,9 @@
-"""Gradients within a graph that Python runs, as one operation of it (``GradientsTarget`` of the compiler)."""
+"""What a graph that Python runs does with gradients, each as one operation of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -14,6 +14,8 @@ def of(
 ) -> tuple[Tensor, ...]:
     """The gradients of the outputs' sum, weighted by ``gradients`` (None: 1), with respect to the inputs.
 
+    It is ``GradientsTarget`` of the compiler.
+
     Each has memory of its own, laid out as autograd lays out the gradient of a leaf: like the input where that is dense
     without overlap, else row by row.
     """
@@ -23,6 +25,11 @@ def of(
         list(outputs), list(inputs), list(gradients), retain_graph=retain_graph, materialize_grads=True
     )
     return tuple(_place(leaf).copy_(gradient) for leaf, gradient in zip(inputs, found, strict=True))
+
+
+def apply(function: Any, *arguments: Any) -> Any:
+    """What the ``torch.autograd.Function`` gives (``FunctionTarget`` of the compiler)."""
+    return function.apply(*arguments)
 
 
 def _place(leaf: Tensor) -> Tensor:

@@ -324,7 +324,10 @@ func (w *nodeWriter) nodes() *bytecode.List {
 			metas.Items = append(metas.Items, wire.WriteMeta(&node.Outputs[i].Meta))
 		}
 		var target bytecode.Object = node.Target
-		if node.Callee != 0 {
+		switch {
+		case node.Function != nil:
+			args.Items = append([]bytecode.Object{node.Callee}, args.Items...)
+		case node.Callee != 0:
 			target = node.Callee
 		}
 		list.Items = append(list.Items, bytecode.Tuple{node.Name, target, args, keywords, metas})

@@ -1,0 +1,204 @@
+"""``torch.autograd.Function`` of a program, called within a compiled function, compared with the same uncompiled."""
+
+# mypy: allow-untyped-calls, allow-untyped-defs, allow-untyped-decorators
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+import fusee
+
+
+def leaf(*sizes: int) -> Tensor:
+    return torch.randn(*sizes, dtype=torch.float64, requires_grad=True)
+
+
+class Twice(Function):
+    """Gives exp, and twice its gradient, so that the written backward shows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        (y,) = ctx.saved_tensors
+        return gradient * y * 2
+
+
+class Reversed(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, strength: float) -> Tensor:
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return -ctx.strength * gradient, None
+
+
+class Needed(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        return (
+            gradient * y if ctx.needs_input_grad[0] else None,
+            gradient * x * 3 if ctx.needs_input_grad[1] else None,
+        )
+
+
+class Split(Function):
+    @staticmethod
+    def forward(x: Tensor) -> Any:
+        return x.sin(), x.cos(), x.argmax(-1), x.floor()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.mark_non_differentiable(output[2], output[3])
+
+    @staticmethod
+    def backward(ctx: Any, first: Tensor, second: Tensor, *_: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return first * x - second
+
+
+class Rounded(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return torch.round(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return gradient.view(-1).view_as(gradient)  # gradients that come expanded have no such view
+
+
+PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "saved": lambda x, y: Twice.apply(x * y),
+    "reversed": lambda x, y: Reversed.apply(x, 0.5) * y,
+    "view returned": lambda x, y: Reversed.apply(x * 2, 0.5),
+    "both": lambda x, y: Needed.apply(x, y),
+    "one": lambda x, y: Needed.apply(x, y.detach()),
+    "several": lambda x, y: Split.apply(x * y),
+    "first of several": lambda x, y: Split.apply(x)[1] * y,
+    "straight through": lambda x, y: Rounded.apply(x * y * 3),
+    "nested": lambda x, y: Twice.apply(Reversed.apply(Twice.apply(x), 2.0) * y),
+    "none": lambda x, y: (Twice.apply(x.detach()), x * y),
+}
+
+
+def gradients_of(program: Callable[..., Any], x: Tensor, y: Tensor) -> list[Any]:
+    results = program(x, y)
+    results = list(results) if isinstance(results, tuple) else [results]
+    total = sum((result * (k + 1)).sum() for k, result in enumerate(results) if result.requires_grad)
+    flags = [(result.requires_grad, result.is_leaf) for result in results]
+    return [*torch.autograd.grad(total, (x, y), allow_unused=True), *results, flags]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_backward_outside(name: str) -> None:
+    x, y = leaf(3, 4), leaf(3, 4)
+    expected = gradients_of(PROGRAMS[name], x, y)
+    found = gradients_of(fusee.compile(PROGRAMS[name], fullgraph=True), x, y)
+    torch.testing.assert_close(found, expected)
+    fusee.reset()
+    [graph] = fusee.explain(PROGRAMS[name])(x, y).graphs
+    assert "why" not in graph, graph["why"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_backward_inside(name: str) -> None:
+    def step(x: Tensor, y: Tensor) -> Any:
+        results = PROGRAMS[name](x, y)
+        results = list(results) if isinstance(results, tuple) else [results]
+        loss = 0
+        for k, result in enumerate(results):
+            if result.requires_grad:
+                loss = loss + (result * (k + 1)).sum()
+        loss.backward()  # type: ignore[attr-defined]
+        return loss.detach()  # type: ignore[attr-defined]
+
+    found: list[Any] = []
+    for run in (step, fusee.compile(step, fullgraph=True)):
+        x, y = (tensor.detach().requires_grad_() for tensor in _arguments())
+        found.append((run(x, y), x.grad, y.grad))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def _arguments() -> list[Tensor]:
+    generator = torch.Generator().manual_seed(2)
+    return [torch.randn(3, 4, generator=generator, dtype=torch.float64) for _ in range(2)]
+
+
+def test_gradients_of_gradients() -> None:
+    x, y = leaf(3), leaf(3)
+    program = PROGRAMS["saved"]
+    penalties = []
+    for run in (program, fusee.compile(program, fullgraph=True)):
+        first = torch.autograd.grad(run(x, y).sum(), x, create_graph=True)[0]
+        penalties.append(torch.autograd.grad((first**2).sum(), (x, y)))
+    torch.testing.assert_close(penalties[1], penalties[0])
+
+
+def test_functions_without_gradients_are_part_of_the_graph() -> None:
+    with torch.no_grad():
+        x, y = leaf(3), leaf(3)
+        found = fusee.compile(PROGRAMS["saved"], fullgraph=True)(x, y)
+    assert not found.requires_grad
+    torch.testing.assert_close(found, (x * y).exp().detach())
+
+
+CALLS: list[str] = []
+
+
+class Noted(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        CALLS.append("forward")
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        CALLS.append("backward")
+        return gradient * 3
+
+
+class Written(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return gradient * 5
+
+
+@pytest.mark.parametrize("function", [Noted, Written])
+def test_functions_that_do_more_run_in_python(function: Any) -> None:
+    def program(x: Tensor) -> Tensor:
+        result: Tensor = function.apply(x * 1) + 1
+        return result
+
+    compiled = fusee.compile(program)
+    for count in (1, 2):
+        x = leaf(3)
+        result = compiled(x)
+        torch.testing.assert_close(result, x * 2 + 1)
+        result.sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [5.0 if function is Written else 3.0] * 3
+        assert function is Written or len(CALLS) == 2 * count
