@@ -18,6 +18,8 @@ type emitter struct {
 	appended func(*graph.Node) error
 	// tracked, when set, says whether gradients flow to a value.
 	tracked func(graph.Value) bool
+	// postpone, when set, leaves a write of the memory of inputs, which reads and writes the values given, for later.
+	postpone func(touched []graph.Value, write func(*emitter)) error
 }
 
 func (e *emitter) fail(err error) graph.Value {

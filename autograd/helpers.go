@@ -530,10 +530,40 @@ func (e *emitter) matmulGradient(gradient, left, right graph.Value, ofLeft bool)
 	return e.shaped(result, b.Sizes)
 }
 
-// batchStatistics is the operator behind batch_norm on the CPU. On a GPU eager has cuDNN do it, which is faster than that one.
+// batchStatistics is the operator behind batch_norm. On a GPU it is written so that loops compute it, fused with what is around it; the statistics of the
+// past are brought up to date when all else has been computed.
 func batchStatistics(e *emitter, args []graph.Value) graph.Value {
-	if metaOf(args[0]).Device.Type == "cuda" {
-		return e.fail(refuse("batch normalisation on a GPU, which PyTorch leaves to cuDNN"))
+	input, mean, variance, momentum := args[0], args[3], args[4], args[6]
+	if metaOf(input).Device.Type != "cuda" || args[5] != true || e.postpone == nil {
+		return e.call("native_batch_norm", args...)
 	}
-	return e.call("native_batch_norm", args...)
+	results := e.call("native_batch_norm", input, args[1], args[2], nil, nil, true, momentum, args[7])
+	if mean == nil || e.err != nil {
+		return results
+	}
+	dims := graph.List{}
+	for d := range metaOf(input).Sizes {
+		if d != 1 {
+			dims.Items = append(dims.Items, int64(d))
+		}
+	}
+	unbiased := e.unrecorded(func(e *emitter) graph.Value {
+		return e.callWith("var", []graph.Value{input, dims}, []graph.Keyword{{Name: "correction", Value: int64(1)}})
+	})
+	found := e.item(results, int64(1))
+	if err := e.postpone([]graph.Value{mean, variance}, func(e *emitter) {
+		e.call("lerp_", mean, e.likeType(found, mean), momentum)
+		e.call("lerp_", variance, e.likeType(unbiased, variance), momentum)
+	}); err != nil {
+		return e.fail(err)
+	}
+	return results
+}
+
+// likeType casts a tensor to the type of another one.
+func (e *emitter) likeType(v, like graph.Value) graph.Value {
+	if e.err != nil || metaOf(v).DType == metaOf(like).DType {
+		return v
+	}
+	return e.cast(v, metaOf(like).DType)
 }

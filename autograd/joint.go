@@ -12,14 +12,17 @@ import (
 // and after them the operators that carry the gradients of the results back to the inputs.
 func joint(d *differentiation) error {
 	j := newJoiner(d)
-	for _, n := range d.result.Functional.Nodes {
-		if err := j.forward(n); err != nil {
+	for _, n := range d.laidOut.Nodes {
+		if err := j.inTurn(n); err != nil {
 			return err
 		}
 	}
+	if err := j.write(); err != nil {
+		return err
+	}
 	d.boundary = len(j.graph.Nodes)
-	results := make([]graph.Value, len(d.outputs.results))
-	for i, v := range d.outputs.results {
+	results := make([]graph.Value, len(d.laidResults))
+	for i, v := range d.laidResults {
 		results[i] = j.values[keyOf(v)]
 	}
 	j.graph.Outputs = results
@@ -34,7 +37,7 @@ func joint(d *differentiation) error {
 	for i, input := range d.source.Inputs {
 		if g := j.gradients[keyOf(j.graph.Inputs[i])]; input.Meta.RequiresGrad && g != nil {
 			d.result.Gradients = append(d.result.Gradients, i)
-			j.graph.Outputs = append(j.graph.Outputs, g)
+			j.graph.Outputs = append(j.graph.Outputs, j.laidOutLike(g, j.graph.Inputs[i]))
 		}
 	}
 	if len(d.result.Gradients) == 0 {
@@ -73,6 +76,7 @@ type joiner struct {
 	tracked   map[key]bool
 	tape      []entry
 	gradients map[key]graph.Value
+	postponed []postponed
 	whole     *wholeStep   // set where the graph asks for gradients itself
 	origin    graph.Origin // the line that asks for gradients, then
 }
@@ -112,7 +116,7 @@ func (j *joiner) isTracked(v graph.Value) bool { return j.tracked[keyOf(v)] }
 func (j *joiner) emitter() *emitter {
 	state := j.state
 	state.Origin = j.origin
-	return &emitter{graph: j.graph, state: state, tracked: j.isTracked}
+	return &emitter{graph: j.graph, state: state, tracked: j.isTracked, postpone: j.postpone}
 }
 
 // forward copies a node of the functional graph, or writes what stands for it where gradients flow through it.
@@ -205,7 +209,7 @@ func (j *joiner) record(n *graph.Node) error {
 
 // seed adds an input for the gradient of each differentiable result.
 func (j *joiner) seed(d *differentiation) error {
-	for i, v := range d.outputs.results {
+	for i, v := range d.laidResults {
 		if !d.result.Differentiable[i] {
 			continue
 		}

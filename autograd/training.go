@@ -55,7 +55,7 @@ type pass struct {
 }
 
 func passes() []pass {
-	return []pass{{"functional", functional}, {"joint", joint}, {"partition", partition}}
+	return []pass{{"functional", functional}, {"layouts", layouts}, {"joint", joint}, {"partition", partition}}
 }
 
 // differentiation is what the passes hand on.
@@ -64,6 +64,9 @@ type differentiation struct {
 	state   graph.State
 	outputs outputs
 	result  *Training
+	// laidOut is the functional graph in the layouts that its operators like best, and laidResults are the results in it.
+	laidOut     *graph.Graph
+	laidResults []graph.Value
 	// boundary is the number of the joint graph's nodes that belong to the forward pass.
 	boundary int
 }

@@ -72,6 +72,9 @@ var recipes = map[string]func(r *recipe) bool{
 	"index":                        (*recipe).indexTensors,
 	"layer_norm":                   (*recipe).layerNorm,
 	"native_layer_norm":            (*recipe).layerNorm,
+	"native_layer_norm_backward":   (*recipe).layerNormBackward,
+	"native_batch_norm":            (*recipe).batchStatistics,
+	"native_batch_norm_backward":   (*recipe).batchNormBackward,
 	"rms_norm":                     (*recipe).rmsNorm,
 	"batch_norm":                   (*recipe).batchNorm,
 	"linear":                       (*recipe).linear,
@@ -171,6 +174,9 @@ func (r *recipe) correction() float64 {
 func (r *recipe) variance(root, withMean bool) bool {
 	self, output := r.tensor("self", 0), r.result(0)
 	reduced := r.reductionDimensions(self)
+	if written, ok := r.channelVariance(self, output, reduced, root, withMean); ok {
+		return written
+	}
 	wide := r.wide(self.meta.DType)
 	if r.device.Type != "cuda" {
 		wide = graph.Float64

@@ -178,19 +178,32 @@ func (f *fusion) siblings(op *operation) []*group {
 }
 
 func sharesOperand(op *operation, g *group) bool {
+	read := op.elements()
+	return slices.ContainsFunc(g.members, func(member *operation) bool {
+		return slices.ContainsFunc(member.elements(), func(other *tensor) bool {
+			return slices.ContainsFunc(read, func(t *tensor) bool { return t.root == other.root && sameSizes(t.meta.Sizes, other.meta.Sizes) })
+		})
+	})
+}
+
+// elements lists what an operation reads at all its points; for a reduction also what formulas without a kernel yet read for it.
+func (op *operation) elements() []*tensor {
+	var result []*tensor
 	for _, operand := range op.operands {
-		if operand.tensor == nil || !sameSizes(operand.tensor.meta.Sizes, op.inputSpace()) {
+		t := operand.tensor
+		if t == nil || !sameSizes(t.meta.Sizes, op.inputSpace()) {
 			continue
 		}
-		for _, member := range g.members {
-			for _, other := range member.operands {
-				if other.tensor != nil && other.tensor.root == operand.tensor.root && sameSizes(other.tensor.meta.Sizes, operand.tensor.meta.Sizes) {
-					return true
+		result = append(result, t)
+		if made := t.producer; op.kind == reduction && made != nil && made.kind == pointwise && made.group == nil {
+			for _, inner := range made.operands {
+				if inner.tensor != nil && sameSizes(inner.tensor.meta.Sizes, t.meta.Sizes) {
+					result = append(result, inner.tensor)
 				}
 			}
 		}
 	}
-	return false
+	return result
 }
 
 // alongside places an operation in a group that does not use its result: its index space must be the group's, dimension for dimension.
@@ -440,6 +453,17 @@ const (
 	rowLimit   = 16384
 )
 
+// starves reports whether a reduction has too few results to keep a machine busy, and enough to combine for each that parts pay even where what needs
+// the results must read all elements again.
+func (op *operation) starves() bool {
+	const manyParts = 16
+	outer, inner := product(op.outputs[0].meta.Sizes), product(significant(op.reducedSizes()))
+	if outer < pointLimit && inner > rowLimit {
+		return true
+	}
+	return op.device().Type == "cuda" && !op.reduce.Positional() && cudaParts(outer, inner, op.alongColumns()) >= manyParts
+}
+
 // extension returns the inner dimensions that a reduction adds to the group; false when it does not fit.
 func (f *fusion) extension(op *operation, g *group, m mapping) ([]graph.Size, bool) {
 	if op.kind != reduction {
@@ -447,8 +471,7 @@ func (f *fusion) extension(op *operation, g *group, m mapping) ([]graph.Size, bo
 	}
 	reduced := significant(op.reducedSizes())
 	rest := f.restOf(g, m)
-	outer := product(op.outputs[0].meta.Sizes)
-	if outer < pointLimit && product(reduced) > rowLimit && (op.reduce.Positional() || f.usedInside(op, g, m)) {
+	if op.starves() && (op.reduce.Positional() || f.usedInside(op, g, m)) {
 		return nil, false
 	}
 	if len(rest) > 0 || g.hasInner() {

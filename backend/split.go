@@ -56,26 +56,30 @@ func (g *group) mostParts() int64 {
 	if g.device.Type != "cuda" {
 		return min(cpuParts/outer, inner/rowPart)
 	}
-	if g.alongColumns() {
+	return cudaParts(outer, inner, slices.ContainsFunc(g.members, (*operation).alongColumns))
+}
+
+// cudaParts is how many parts of the inner points a GPU has use for.
+func cudaParts(outer, inner int64, alongColumns bool) int64 {
+	outer = max(outer, 1)
+	if alongColumns {
 		return min(cudaBlocks*columnWide/outer, inner/columnPart)
 	}
 	return min(cudaBlocks/outer, inner/rowPart)
 }
 
-// alongColumns reports whether neighbours in memory belong to different results.
-func (g *group) alongColumns() bool {
-	return slices.ContainsFunc(g.members, func(op *operation) bool {
-		if op.kind != reduction {
-			return false
-		}
-		meta := &op.operands[0].tensor.meta
-		for dimension, reduced := range op.reduced {
-			if isStatic(meta.Strides[dimension], 1) && !isStatic(meta.Sizes[dimension], 1) {
-				return !reduced
-			}
-		}
+// alongColumns reports whether neighbours in memory belong to different results of a reduction.
+func (op *operation) alongColumns() bool {
+	if op.kind != reduction {
 		return false
-	})
+	}
+	meta := &op.operands[0].tensor.meta
+	for dimension, reduced := range op.reduced {
+		if isStatic(meta.Strides[dimension], 1) && !isStatic(meta.Sizes[dimension], 1) {
+			return !reduced
+		}
+	}
+	return false
 }
 
 // splittable reports whether no element needs the result of a reduction, and what comes after the reductions needs nothing else of the kernel.

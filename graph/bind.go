@@ -174,6 +174,9 @@ func (op *Op) convertPython(values []Value, given []bool) bool {
 	numbers := numbersAsTensors(op.Schema.Name)
 	for i := range op.Schema.Parameters {
 		p := &op.Schema.Parameters[i]
+		if op.mayBeUndefined(p, values[i], given[i]) {
+			continue
+		}
 		if !given[i] {
 			if !p.HasDefault {
 				return false

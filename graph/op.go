@@ -222,7 +222,7 @@ func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
 		values[i], given[i] = k.Value, true
 	}
 	for i := range parameters {
-		if given[i] && values[i] == nil && parameters[i].Kind == KindTensor && op.traits&takesUndefined != 0 {
+		if op.mayBeUndefined(&parameters[i], values[i], given[i]) {
 			continue
 		}
 		if err := parameters[i].complete(&values[i], given[i], op.Kind == KindPointwise || op.Kind == KindCopy); err != nil {
@@ -230,6 +230,11 @@ func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
 		}
 	}
 	return values, nil
+}
+
+// mayBeUndefined says whether an argument is None in the place of a tensor, where the operator takes that.
+func (op *Op) mayBeUndefined(p *Parameter, v Value, given bool) bool {
+	return given && v == nil && p.Kind == KindTensor && op.traits&takesUndefined != 0
 }
 
 // complete puts in the default of an absent value and checks a present one; numbers says whether Python numbers may stand for

@@ -210,7 +210,7 @@ func inferPool2DWithIndices(c *inference) error {
 		return err
 	}
 	m := c.self()
-	if !c.unambiguous(m) || m.Device.Type != "cpu" && !c.shapes.isContiguous(m) {
+	if !c.unambiguous(m) {
 		return unknown("pooling layout")
 	}
 	strides, _ := c.shapes.formatStrides(c.shapes.suggestedFormat(m), c.outputs[0].Meta.Sizes)
