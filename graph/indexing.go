@@ -36,10 +36,13 @@ func inferEmbedding(c *inference) error {
 	if weight.Dim() != 2 || !isIndexType(indices.DType) || c.boolean("sparse") {
 		return unknown("embedding arguments")
 	}
+	if c.nothingToIndex(weight, 0, indices) {
+		return ErrForbidden
+	}
 	return c.makeContiguous(weight.DType, append(slices.Clone(indices.Sizes), weight.Sizes[1]))
 }
 
-// nothingToIndex says whether dimension d is empty while there are indices into it.
+// nothingToIndex says whether dimension d is empty while there are indices into it, which fake tensors do not mind.
 func (c *inference) nothingToIndex(m *Meta, d int, index *Meta) bool {
 	return c.shapes.IsZero(m.Sizes[d]) && !c.shapes.anyZero(index.Sizes)
 }
@@ -60,8 +63,11 @@ func (c *inference) indexFits(index, m *Meta, dim int) bool {
 func inferGather(c *inference) error {
 	m, index := c.self(), c.tensor("index")
 	d, err := c.dim("dim")
-	if err != nil || index.DType != Int64 || m.Dim() == 0 || c.boolean("sparse_grad") || !c.indexFits(index, m, d) || c.nothingToIndex(m, d, index) {
+	if err != nil || index.DType != Int64 || m.Dim() == 0 || c.boolean("sparse_grad") || !c.indexFits(index, m, d) {
 		return unknown("gather arguments")
+	}
+	if c.nothingToIndex(m, d, index) {
+		return ErrForbidden
 	}
 	return c.makeContiguous(m.DType, index.Sizes)
 }
@@ -69,8 +75,11 @@ func inferGather(c *inference) error {
 func inferIndexSelect(c *inference) error {
 	m, index := c.self(), c.tensor("index")
 	d, err := c.dim("dim")
-	if err != nil || !isIndexType(index.DType) || index.Dim() != 1 || m.Dim() == 0 || m.DType.unpromotable() || c.nothingToIndex(m, d, index) {
+	if err != nil || !isIndexType(index.DType) || index.Dim() != 1 || m.Dim() == 0 || m.DType.unpromotable() {
 		return unknown("index_select arguments")
+	}
+	if c.nothingToIndex(m, d, index) {
+		return ErrForbidden
 	}
 	sizes := slices.Clone(m.Sizes)
 	sizes[d] = index.Sizes[0]
@@ -142,7 +151,7 @@ func inferIndex(c *inference) error {
 		operands = append(operands, c.shapes.placedIndex(index, x.shape, at, len(source.Sizes)))
 	}
 	if c.shapes.anyZero(m.Sizes) && !c.shapes.anyZero(source.Sizes) {
-		return unknown("index into nothing")
+		return ErrForbidden
 	}
 	return c.make(m.DType, source.Sizes, c.shapes.iteratorStrides(source.Sizes, operands))
 }
@@ -186,8 +195,11 @@ func (c *inference) updated(functional func() error) error {
 func inferScatter(c *inference) error {
 	m, index := c.self(), c.tensor("index")
 	d, err := c.dim("dim")
-	if err != nil || index.DType != Int64 || m.Dim() == 0 || !c.indexFits(index, m, d) || c.nothingToIndex(m, d, index) {
+	if err != nil || index.DType != Int64 || m.Dim() == 0 || !c.indexFits(index, m, d) {
 		return unknown("scatter arguments")
+	}
+	if c.nothingToIndex(m, d, index) {
+		return ErrForbidden
 	}
 	if src := c.tensor("src"); src != nil && (src.DType != m.DType || !c.indexFits(index, src, -1)) {
 		return unknown("scatter source")
@@ -225,8 +237,12 @@ func inferIndexAdd(c *inference) error {
 
 func inferIndexFill(c *inference) error {
 	m, index := c.self(), c.tensor("index")
-	if d, err := c.dim("dim"); err != nil || index.DType != Int64 || index.Dim() > 1 || m.Dim() == 0 || c.nothingToIndex(m, d, index) {
+	d, err := c.dim("dim")
+	if err != nil || index.DType != Int64 || index.Dim() > 1 || m.Dim() == 0 {
 		return unknown("index_fill arguments")
+	}
+	if c.nothingToIndex(m, d, index) {
+		return ErrForbidden
 	}
 	if err := c.checkScalars(m.DType); err != nil {
 		return err

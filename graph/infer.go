@@ -395,7 +395,7 @@ func (c *inference) checkMutation(v Value) error {
 			return ErrForbidden // fake tensors have no memory that could overlap
 		}
 	}
-	if c.op.Kind == KindIndex && c.readsMemoryOf(v) || c.op.Kind == KindPointwise && c.readsPartOf(v) {
+	if c.op.Kind == KindIndex && c.readsMemoryOf(v) || (c.op.Kind == KindPointwise || c.op.Kind == KindCopy) && c.readsPartOf(v) {
 		return ErrForbidden
 	}
 	if c.state.GradMode && c.graph.leafRoot(v) {

@@ -556,7 +556,9 @@ func (d *Dict) copy(in *Interpreter) (*Dict, error) {
 		return nil, err
 	}
 	copied := newDict()
-	copied.class, copied.factory = d.class, d.factory
+	if err := in.takeDictClass(copied, d); err != nil {
+		return nil, err
+	}
 	defer in.copying(storedHashes(d.index))()
 	for _, entry := range entries {
 		if err := copied.setItem(in, entry.key, entry.value); err != nil {
@@ -564,6 +566,15 @@ func (d *Dict) copy(in *Interpreter) (*Dict, error) {
 		}
 	}
 	return copied, nil
+}
+
+// takeDictClass makes a dict one of the class that another one has, with its default factory.
+func (in *Interpreter) takeDictClass(target, like *Dict) (err error) {
+	target.class = like.class
+	if like.class != nil && like.class.isSubclassOf("collections.defaultdict") {
+		target.factory, err = like.defaultFactory(in)
+	}
+	return err
 }
 
 func (in *Interpreter) updateDict(target *Dict, other *Dict) error {

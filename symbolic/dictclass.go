@@ -88,9 +88,23 @@ func (in *Interpreter) plainDictMethod(d *Dict, method string, arguments []Value
 	case method == "__iter__" && len(arguments) == 0:
 		value, err := in.iterateDict(d, d, "keys")
 		return value, true, err
+	case method == "__or__" && len(arguments) == 1:
+		return nil, false, in.plainMerge(d, arguments[0])
 	case method == "__len__" && len(arguments) == 0:
 		n, err := d.length(in)
 		return integer(int64(n)), true, err
 	}
 	return nil, false, nil
+}
+
+// plainMerge leaves the method __or__ of a dict to Python where one operand is of a class whose own the operator | would prefer.
+func (in *Interpreter) plainMerge(d *Dict, argument Value) error {
+	other, err := in.look(argument)
+	if err != nil {
+		return err
+	}
+	if dict, ok := baseValue(other).(*Dict); ok && libraryDictOf(d)+libraryDictOf(dict) != "" {
+		return unsupported(reasonOperator, "%s.__or__ of %s", d.typeName(), dict.typeName())
+	}
+	return nil
 }

@@ -349,18 +349,28 @@ func (in *Interpreter) genericSetAttribute(v *Instance, name string, value Value
 			return err
 		}
 		if own == nil {
-			return in.raiseAttributeError(v, name)
+			return in.raiseNotDeleted(v, name, slot)
 		}
 	}
 	in.writeField(v, name, value)
 	return nil
 }
 
+// raiseNoField is the AttributeError of an attribute that an instance has no place for; unlike that of reading it does not say in its
+// members what was looked for.
 func (in *Interpreter) raiseNoField(v *Instance, name string, readOnly bool) error {
 	if readOnly {
 		return in.raise("AttributeError", "'"+shortName(v.class.name)+"' object attribute '"+name+"' is read-only")
 	}
-	return in.raiseAttributeError(v, name)
+	return in.raise("AttributeError", "'"+shortName(v.class.name)+"' object has no attribute '"+name+"'")
+}
+
+// raiseNotDeleted is the AttributeError of deleting what is not there; a slot's says nothing but the name (PyMember_SetOne).
+func (in *Interpreter) raiseNotDeleted(v *Instance, name string, slot bool) error {
+	if slot {
+		return in.raise("AttributeError", name)
+	}
+	return in.raiseNoField(v, name, false)
 }
 
 // setThroughDescriptor runs a property's setter or a user's __set__; done is false where the class has no data descriptor for the name.

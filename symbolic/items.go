@@ -166,7 +166,7 @@ func (r *Range) getItem(in *Interpreter, key Value) (Value, error) {
 
 func (in *Interpreter) position(kind string, key Value, length int) (int64, error) {
 	if _, isInstance := key.(*Instance); !isInstance && !isTensor(key) {
-		if _, isInt := constantInt(key); !isInt {
+		if _, isInt := constantInt(key); !isInt && key.typeName() != "int" {
 			return 0, in.raise("TypeError", kind+" indices must be integers or slices, not "+shortName(key.typeName()))
 		}
 	}

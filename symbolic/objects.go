@@ -330,6 +330,9 @@ func (in *Interpreter) describedTensor(d *trace.Description, source *guards.Sour
 		return nil, errors.New("a tensor's description is malformed")
 	}
 	meta, err := wire.ParseMeta(fields)
+	if errors.Is(err, wire.ErrUnnatural) {
+		return &Opaque{&existing{d.ID, source}, "tensor"}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -481,6 +484,14 @@ func (t *fieldTable) readPairs(pairs bytecode.Object, slots bool) error {
 		}
 	}
 	return nil
+}
+
+// libraryDictOf is libraryDict of a dict's class.
+func libraryDictOf(dict *Dict) string {
+	if dict.class == nil {
+		return ""
+	}
+	return libraryDict(dict.class)
 }
 
 func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Value, error) {

@@ -258,17 +258,36 @@ func (in *Interpreter) setOrDictOperator(row operatorRow, left, right Value) (Va
 		if !ok {
 			return nil, false, nil
 		}
-		target := a
-		if row.inplace == nil {
-			copied, err := a.copy(in)
-			if err != nil {
-				return nil, true, err
-			}
-			target = copied
-		}
-		return target, true, in.updateDict(target, b)
+		value, err := in.mergeDicts(row, a, b)
+		return value, true, err
 	}
 	return in.setLikeOperator(row, left, right)
+}
+
+// mergeDicts is | and |= of two dicts, of which one of a type with an operator of its own says what the result is, the left one first
+// (defdict_or and odict_or of CPython); a Counter's operator, written in Python, compares counts.
+func (in *Interpreter) mergeDicts(row operatorRow, left, right *Dict) (Value, error) {
+	counts := libraryDictOf(left) == "collections.Counter"
+	if counts && (row.inplace != nil || libraryDictOf(right) == "collections.Counter") {
+		return nil, unsupported(reasonOperator, "Counter %s %s", row.sign, right.typeName())
+	}
+	if row.inplace != nil {
+		return left, in.updateDict(left, right)
+	}
+	like := newDict()
+	for _, side := range []*Dict{right, left} {
+		if library := libraryDictOf(side); library != "" && library != "collections.Counter" {
+			like = side
+		}
+	}
+	merged := newDict()
+	if err := in.takeDictClass(merged, like); err != nil {
+		return nil, err
+	}
+	if err := in.updateDict(merged, left); err != nil {
+		return nil, err
+	}
+	return merged, in.updateDict(merged, right)
 }
 
 // methodBinary is the dispatch over methods written in Python: a subclass's reflected method goes first.

@@ -193,6 +193,10 @@ func (in *Interpreter) baseMethod(v *Instance, name string, arguments Arguments)
 		return written, true, err
 	case "__reduce__", "__reduce_ex__", "__sizeof__", "__class__", "__format__":
 		return nil, false, nil
+	case "__or__", "__ror__":
+		if libraryDict(v.class) != "" {
+			return nil, true, unsupported(reasonBuiltinCall, "%s of %s", method, v.class.name)
+		}
 	case "copy", "__copy__":
 		if set, ok := v.base.(*Set); ok {
 			copied, err := in.newSet(set.items, set.frozen)

@@ -463,6 +463,9 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 		return nil, errors.New("a tensor's metadata is malformed")
 	}
 	meta, err := wire.ParseMeta(metadata)
+	if errors.Is(err, wire.ErrUnnatural) {
+		return nil, unsupported(reasonTensorCall, "%s makes a tensor of a negative size", node.Target)
+	}
 	if err != nil {
 		return nil, err
 	}

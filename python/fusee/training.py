@@ -39,8 +39,18 @@ class TrainedGraph:
         outputs = training["outputs"]
         self._outputs: Run | None = pygraph.as_function(outputs, value) if outputs else None
         self._apply = _function().apply
+        import torch
+
+        self._recording: Callable[[], bool] = torch.is_grad_enabled
+        self._recorded: Callable[[], Any] = torch.enable_grad
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        if self._recording():
+            return self._run(inputs)
+        with self._recorded():  # the program turns grad mode on, which it finds off, in the graph
+            return self._run(inputs)
+
+    def _run(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         results = self._apply(self, *inputs)
         return results if self._outputs is None else self._outputs(*inputs, *results)
 

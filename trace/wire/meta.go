@@ -15,6 +15,9 @@ import (
 // metaFields is the number of items of tensor metadata.
 const metaFields = 7
 
+// ErrUnnatural is the answer to a tensor that PyTorch gave a negative size, as expanding a scalar to (0, -1) does.
+var ErrUnnatural = errors.New("a tensor's sizes, strides or offset are no natural numbers")
+
 // ParseMeta reads tensor metadata; items after the seventh are ignored, as object descriptions have more. The error is about a malformed
 // tuple or an element type that is not known.
 func ParseMeta(object bytecode.Object) (graph.Meta, error) {
@@ -36,7 +39,7 @@ func ParseMeta(object bytecode.Object) (graph.Meta, error) {
 	strides, stridesOK := parseSizes(fields[3])
 	offset, offsetOK := fields[4].(int64)
 	if !sizesOK || !stridesOK || !offsetOK || offset < 0 {
-		return graph.Meta{}, errors.New("a tensor's sizes, strides or offset are no natural numbers")
+		return graph.Meta{}, ErrUnnatural
 	}
 	requiresGrad, _ := fields[5].(bool)
 	flags, _ := fields[6].(int64)

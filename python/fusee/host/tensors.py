@@ -53,8 +53,7 @@ def _flags(tensor: torch.Tensor, strided: bool) -> int:
     intercepted = _intercepted(type(tensor))
     dense = _dense(tensor, strided, intercepted)
     flags = PARAMETER if slots.is_a(tensor, torch.nn.Parameter) else 0
-    flags |= LEAF if base.is_leaf.__get__(tensor) else 0
-    flags |= HAS_GRAD_FN if base.grad_fn.__get__(tensor) is not None else 0
+    flags |= _history(tensor)
     flags |= INFERENCE if base.is_inference(tensor) else 0
     flags |= CONJUGATE if base.is_conj(tensor) or base.is_neg(tensor) else 0
     flags |= 0 if dense else UNUSUAL
@@ -62,6 +61,21 @@ def _flags(tensor: torch.Tensor, strided: bool) -> int:
     flags |= VIEW if base._is_view(tensor) else 0
     flags |= INTERCEPTED if dense and intercepted else 0
     return flags | (DECORATED if _decorated(tensor) else 0)
+
+
+def _history(tensor: torch.Tensor) -> int:
+    """Flags of what autograd recorded: a tensor is an unusual one where autograd refuses to say.
+
+    Some views must not be changed through their base: after that, reading ``grad_fn`` raises RuntimeError.
+    """
+    import torch
+
+    base: Any = torch._C.TensorBase
+    try:
+        flags = LEAF if base.is_leaf.__get__(tensor) else 0
+        return flags | (HAS_GRAD_FN if base.grad_fn.__get__(tensor) is not None else 0)
+    except RuntimeError:
+        return UNUSUAL
 
 
 def _decorated(tensor: torch.Tensor) -> bool:

@@ -1,0 +1,207 @@
+"""More small programs that random ones were reduced to when they differed from plain Python."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from outcome import run
+from variants import opaque
+
+import fusee
+
+
+def merged(one: dict[Any, Any], other: dict[Any, Any]) -> Any:
+    made = one | other
+    return type(made), made, getattr(made, "default_factory", "none"), list(made)
+
+
+def merged_in_place(one: dict[Any, Any], other: dict[Any, Any]) -> Any:
+    one |= other
+    return one
+
+
+def merged_by_its_method(one: dict[Any, Any], other: dict[Any, Any]) -> Any:
+    made = one.__or__(other)
+    return type(made), made
+
+
+class Table(defaultdict[Any, Any]):
+    pass
+
+
+class Plain(dict[Any, Any]):
+    pass
+
+
+DICTS = [
+    {1: 2, 3: 4},
+    defaultdict(int, {3: 5, 7: 8}),
+    OrderedDict({3: 6, 9: 1}),
+    Counter({3: 7, 11: 1}),
+    Table(int, {3: 5, 6: 8}),
+    Plain({3: 9, 0: 9}),
+]
+
+
+@pytest.mark.parametrize("function", [merged, merged_in_place, merged_by_its_method])
+@pytest.mark.parametrize("left", DICTS, ids=lambda value: type(value).__name__)
+def test_merged_dicts_are_of_the_class_whose_operator_python_prefers(
+    function: Callable[..., Any], left: dict[Any, Any]
+) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for right in DICTS:
+        assert run(compiled, (left, right), {}, __file__) == run(function, (left, right), {}, __file__)
+
+
+class Slotted:
+    __slots__ = ("__dict__", "a")
+
+
+def deleting_what_is_not_there(target: Any, log: list[Any]) -> Any:
+    for name in ("a", "b"):
+        try:
+            delattr(target, name)
+        except AttributeError as error:
+            log.append((error.args, error.name, error.obj))
+    try:
+        return target.a
+    except AttributeError as error:
+        return error.args, error.name
+
+
+def a_huge_index(items: list[int], index: int) -> Any:
+    try:
+        with contextlib.suppress(TypeError):
+            return items[index]
+    except IndexError as error:
+        return str(error)
+
+
+class Holder:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+def deleted_set_and_deleted_again(holder: Holder) -> Holder:
+    del holder.value
+    holder.value = 3
+    del holder.value
+    return holder
+
+
+def deleted_twice_and_set(holder: Holder) -> Holder:
+    deleted_set_and_deleted_again(holder)
+    holder.value = 5
+    return holder
+
+
+class Hashing:
+    def __init__(self, value: int, log: list[str]) -> None:
+        self.value, self.log = value, log
+
+    def __hash__(self) -> int:
+        self.log.append("hash")
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hashing) and self.value == other.value
+
+
+def keys_are_asked_for_their_hash_once(log: list[str], table: dict[Any, int]) -> Any:
+    one = Hashing(1, log)
+    made = {one: 2, "b": 3}
+    table[one] = 1
+    return made, defaultdict(int, made), {one: 1, 5: 2} | {}, list({one, 4}), frozenset([one])
+
+
+def a_key_leaves(log: list[str], table: dict[Any, int]) -> None:
+    one = Hashing(1, log)
+    table[one] = 1
+    del table[one]
+    table[Hashing(2, log)] = 1
+
+
+def expanded_to_a_negative_size(x: torch.Tensor) -> Any:
+    return x.sum().expand(0, -1, -1).shape
+
+
+def copied_onto_part_of_itself(x: torch.Tensor, log: list[int]) -> None:
+    x.add_(1)
+    x[:1].copy_(x[0, 1])
+    log.append(1)
+    x.copy_(x[0])
+
+
+def an_index_into_nothing(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    y.add_(1)
+    return x.scatter(0, torch.zeros(1, 3, dtype=torch.long), 2)
+
+
+@fusee.disable
+def cleared(x: torch.Tensor) -> None:
+    x.zero_()
+
+
+def one_of_several_views_of_what_changed(x: torch.Tensor) -> Any:
+    z = x * 2
+    for row in z.T:
+        cleared(z)
+        with contextlib.suppress(RuntimeError):
+            return row + 1
+    return z
+
+
+def in_grad_mode_behind_a_break_without(x: torch.Tensor, weight: torch.Tensor) -> Any:
+    with torch.no_grad():
+        opaque(x)
+    y = x @ weight
+    z = opaque(y).sum()
+    z.backward()
+    return y, y.is_leaf, weight.grad
+
+
+def in_grad_mode_within_a_call_without(x: torch.Tensor, weight: torch.Tensor) -> Any:
+    with torch.enable_grad():
+        y = x @ weight
+    return y, y.is_leaf, x * 2
+
+
+CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
+    (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
+    (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
+    (deleted_set_and_deleted_again, [(Holder(1),)]),
+    (deleted_twice_and_set, [(Holder(1),)]),
+    (keys_are_asked_for_their_hash_once, [([], {}), ([], {1: 2})]),
+    (a_key_leaves, [([], {})]),
+    (expanded_to_a_negative_size, [(torch.ones(2),)]),
+    (copied_onto_part_of_itself, [(torch.ones(2, 3), []), (torch.ones(2, 1), [])]),
+    (an_index_into_nothing, [(torch.zeros(0, 3), torch.ones(2)), (torch.zeros(1, 3), torch.ones(2))]),
+    (one_of_several_views_of_what_changed, [(torch.ones(2, 2, requires_grad=True),)]),
+    (in_grad_mode_behind_a_break_without, [(torch.ones(2, 2), torch.ones(2, 2, requires_grad=True))]),
+]
+
+
+@pytest.mark.filterwarnings("error::fusee.FuseeWarning")  # what runs as plain Python is the same anyway
+@pytest.mark.parametrize(("function", "calls"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
+def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for arguments in calls:
+        assert run(compiled, arguments, {}, __file__) == run(function, arguments, {}, __file__)
+
+
+def test_a_block_that_turns_gradients_on_is_recorded() -> None:
+    fusee.reset()
+    compiled = fusee.compile(in_grad_mode_within_a_call_without)
+    with torch.no_grad():
+        for _ in range(2):
+            weight = torch.ones(2, 2, requires_grad=True)
+            y, is_leaf, other = compiled(torch.ones(2, 2), weight)
+            assert not is_leaf and y.requires_grad and y.grad_fn is not None and not other.requires_grad
+            assert torch.equal(torch.autograd.grad(y, weight, torch.ones(2, 2))[0], torch.full((2, 2), 2.0))
