@@ -61,6 +61,21 @@ static PyObject *store(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssiz
     return _PyDict_SetItem_KnownHash(args[0], args[1], args[3], hash) ? NULL : Py_NewRef(Py_None);
 }
 
+/* discard(dict, key, hash) */
+static PyObject *discard(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
+    if (count != 3 || !PyDict_Check(args[0]))
+        return PyErr_Format(PyExc_TypeError, "discard(dict, key, hash)");
+    Py_hash_t hash = PyLong_AsSsize_t(args[2]);
+    if (hash == -1)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no hash is -1");
+    if (_PyDict_DelItem_KnownHash(args[0], args[1], hash)) {
+        if (!PyErr_ExceptionMatches(PyExc_KeyError))
+            return NULL;
+        PyErr_Clear();
+    }
+    Py_RETURN_NONE;
+}
+
 /* set_enabled(enabled) -> previous setting of this thread */
 static PyObject *set_enabled(PyObject *Py_UNUSED(self), PyObject *value) {
     int enabled = PyObject_IsTrue(value);
@@ -97,6 +112,8 @@ PyMethodDef step_methods[] = {
      "make_step(code, globals): a function without a closure, even if the code has free variables."},
     {"store", (PyCFunction)(void (*)(void))store, METH_FASTCALL,
      "store(dict, key, hash, value): store under a key without asking it for its hash."},
+    {"discard", (PyCFunction)(void (*)(void))discard, METH_FASTCALL,
+     "discard(dict, key, hash): delete a key, if it is there, without asking it for its hash."},
     {"capture_all", (PyCFunction)(void (*)(void))capture_all, METH_FASTCALL,
      "capture_all(choose, miss): run every function as compiled for whose code choose(function) gives a CodeRecord."},
     {"set_enabled", set_enabled, METH_O,

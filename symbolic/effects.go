@@ -105,6 +105,9 @@ type dictEffect struct {
 
 func (e *dictEffect) apply(cg *generator) error {
 	if e.entry.deleted {
+		if e.hash != nil && e.dict.class == nil {
+			return cg.callHelper("delete_by_hash", e.dict, e.entry.key, e.hash)
+		}
 		return cg.callHelper("delete_item", e.dict, e.entry.key)
 	}
 	if e.hash != nil && e.dict.class == nil {

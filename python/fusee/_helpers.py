@@ -93,6 +93,11 @@ def store_by_hashes(target: dict[Any, Any], entries: Sequence[tuple[Any, int | N
         _shim.store(target, key, hash(key) if number is None else number, value)
 
 
+def delete_by_hash(target: dict[Any, Any], key: Any, number: int) -> None:
+    """Delete a key of this hash if it is there, as ``delete_item`` does."""
+    _shim.discard(target, key, number)
+
+
 def dict_by_hashes(entries: Sequence[tuple[Any, int | None, Any]]) -> dict[Any, Any]:
     """A dict of such entries."""
     made: dict[Any, Any] = {}
@@ -346,6 +351,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "replace_deque": replace_deque,
     "change_set": change_set,
     "store_by_hashes": store_by_hashes,
+    "delete_by_hash": delete_by_hash,
     "dict_by_hashes": dict_by_hashes,
     "set_by_hashes": set_by_hashes,
     "set_item": set_item,

@@ -51,6 +51,9 @@ def is_state(value: object, /) -> bool:
 def store(target: dict[Any, Any], key: object, number: int, value: object, /) -> None:
     """Store a value in a dict under a key whose hash is known, without asking the key for it."""
 
+def discard(target: dict[Any, Any], key: object, number: int, /) -> None:
+    """Delete a key whose hash is known, if it is there, without asking the key for it."""
+
 def make_step(code: CodeType, globals: dict[str, Any], /) -> FunctionType:
     """A plain function without a closure; ValueError if the code copies free variables from one."""
 
