@@ -721,6 +721,11 @@ func (in *Interpreter) contains(container, item Value) (bool, error) {
 	case containing:
 		return c.contains(in, item)
 	case *Tuple:
+		if hasMethods(c) {
+			if found, done, err := in.containsByMethod(c.class, c, item); done || err != nil {
+				return found, err
+			}
+		}
 		return in.containsItem(c.items, item)
 	case *List:
 		items, err := c.contents(in)
@@ -737,16 +742,16 @@ func (in *Interpreter) contains(container, item Value) (bool, error) {
 			return c.holds(n), nil
 		}
 	case *Instance:
-		method, err := in.specialMethod(c.class, "__contains__", c)
+		if found, done, err := in.containsByMethod(c.class, c, item); done || err != nil {
+			return found, err
+		}
+	case *Class:
+		meta, err := in.metaclassOf(c)
 		if err != nil {
 			return false, err
 		}
-		if method != nil {
-			value, err := in.call(method, Arguments{Positional: []Value{item}})
-			if err != nil {
-				return false, err
-			}
-			return in.truth(value)
+		if found, done, err := in.containsByMethod(meta, c, item); done || err != nil {
+			return found, err
 		}
 	case *Constant:
 		value, ok, err := in.evaluateConstant("operator.contains", container, item)
@@ -774,6 +779,20 @@ func (in *Interpreter) contains(container, item Value) (bool, error) {
 	}
 }
 
+// containsByMethod asks the __contains__ that the container's class defines, if it defines one.
+func (in *Interpreter) containsByMethod(class *Class, container, item Value) (found, done bool, err error) {
+	method, err := in.specialMethod(class, "__contains__", container)
+	if err != nil || method == nil {
+		return false, false, err
+	}
+	value, err := in.call(method, Arguments{Positional: []Value{item}})
+	if err != nil {
+		return false, true, err
+	}
+	found, err = in.truth(value)
+	return found, true, err
+}
+
 func (r *Range) holds(n int64) bool {
 	if r.count() == 0 || (n-r.start)%r.step != 0 {
 		return false
@@ -796,6 +815,9 @@ func (in *Interpreter) length(value Value) (int, error) {
 	value, err := in.real(value)
 	if err != nil {
 		return 0, err
+	}
+	if tuple, ok := value.(*Tuple); ok && hasMethods(tuple) {
+		return in.lengthByMethod(tuple.class, tuple)
 	}
 	if s, ok := value.(sized); ok {
 		return s.length(in)

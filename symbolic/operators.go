@@ -3,6 +3,7 @@ package symbolic
 import (
 	"math"
 	"math/cmplx"
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -410,7 +411,9 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 		}
 		return in.torchCall("operator."+row.function, Arguments{Positional: []Value{left, right}})
 	}
-	if hasMethods(left) || hasMethods(right) {
+	if byMethod, err := in.comparedByMethod(left, right); err != nil {
+		return nil, err
+	} else if byMethod {
 		return in.methodCompare(row, left, right)
 	}
 	a, okLeft := left.(*Constant)
@@ -425,6 +428,27 @@ func (in *Interpreter) compare(row comparisonRow, left, right Value) (Value, err
 		return boolean(equal == (row.function == "eq")), err
 	}
 	return in.compareSequences(row, left, right)
+}
+
+// comparedByMethod tells operands one of which has methods of its own, or is a class whose metaclass says what it is equal to.
+func (in *Interpreter) comparedByMethod(operands ...Value) (bool, error) {
+	for _, operand := range operands {
+		if hasMethods(operand) {
+			return true, nil
+		}
+		class, isClass := operand.(*Class)
+		if !isClass {
+			continue
+		}
+		meta, err := in.metaclassOf(class)
+		if err != nil {
+			return false, err
+		}
+		if _, owner, err := in.classLookup(meta, "__eq__"); err != nil || owner != nil && userClass(owner.name) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 func (in *Interpreter) methodCompare(row comparisonRow, left, right Value) (Value, error) {
@@ -554,6 +578,11 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 	if holdsArray(left) || holdsArray(right) || isChosenNumber(left, right) != nil {
 		return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
 	}
+	if classes, err := in.comparedByMethod(classesOf(left, right)...); err != nil {
+		return false, err
+	} else if classes {
+		return in.equalByMethod(left, right)
+	}
 	switch a := left.(type) {
 	case *Constant:
 		if b, ok := right.(*Constant); ok {
@@ -611,13 +640,22 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 		return in.differs(right)
 	}
 	if hasMethods(left) || hasMethods(right) {
-		value, err := in.methodCompare(comparisons[2], left, right)
-		if err != nil {
-			return false, err
-		}
-		return in.truth(value)
+		return in.equalByMethod(left, right)
 	}
 	return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
+}
+
+func (in *Interpreter) equalByMethod(left, right Value) (bool, error) {
+	value, err := in.methodCompare(comparisons[2], left, right)
+	if err != nil {
+		return false, err
+	}
+	return in.truth(value)
+}
+
+// classesOf are those of the values that are classes.
+func classesOf(values ...Value) []Value {
+	return slices.DeleteFunc(values, func(value Value) bool { _, isClass := value.(*Class); return !isClass })
 }
 
 // equalMethods compares bound methods: their objects by identity, their functions by equality.
@@ -1137,75 +1175,4 @@ func (in *Interpreter) unaryNamed(names [2]string, operand Value) (Value, error)
 		return value, err
 	}
 	return nil, unsupported(reasonOperator, "%s %s", names[0], operand.typeName())
-}
-
-// truth is PyObject_IsTrue.
-func (in *Interpreter) truth(value Value) (bool, error) {
-	value, err := in.look(value)
-	if err != nil {
-		return false, err
-	}
-	switch v := value.(type) {
-	case *Number:
-		return in.numberTruth(v)
-	case *Constant:
-		return constantTruth(v.Value), nil
-	case truthTester:
-		return v.truth(in)
-	case sized:
-		n, err := v.length(in)
-		return n > 0, err
-	case *Instance:
-		return in.instanceTruth(v)
-	case *Opaque:
-		return in.opaqueTruth(v)
-	}
-	return true, nil
-}
-
-// opaqueTruth is that of an object whose class has neither __bool__ nor __len__; others are left to Python.
-func (in *Interpreter) opaqueTruth(v *Opaque) (bool, error) {
-	class, err := in.classOfOpaque(v)
-	if err != nil {
-		return false, err
-	}
-	for _, name := range []string{"__bool__", "__len__"} {
-		if hook, _, err := in.classLookup(class, name); err != nil || hook != nil {
-			if err == nil {
-				err = unsupported(reasonBranch, "%s", v.kind)
-			}
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-func (in *Interpreter) instanceTruth(v *Instance) (bool, error) {
-	for _, name := range []string{"__bool__", "__len__"} {
-		method, err := in.specialMethod(v.class, name, v)
-		if err != nil {
-			return false, err
-		}
-		if method == nil {
-			continue
-		}
-		if builtin, ok := method.(*Builtin); ok {
-			if v.base != nil {
-				return in.truth(v.base)
-			}
-			return false, unsupported(reasonOperator, "%s", builtin.name)
-		}
-		result, err := in.call(method, Arguments{})
-		if err != nil {
-			return false, err
-		}
-		if result, err = in.real(result); err != nil {
-			return false, err
-		}
-		if name == "__bool__" && result.typeName() != "bool" {
-			return false, in.raise("TypeError", "__bool__ should return bool, returned "+shortName(result.typeName()))
-		}
-		return in.truth(result)
-	}
-	return true, nil
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import importlib
 import os
@@ -39,6 +40,62 @@ def test_methods_that_take_their_defining_class_are_bound(tmp_path: Path) -> Non
     """CPython 3.11 crashes where such a method's descriptor is bound without a type."""
     (tmp_path / "inner").mkdir()
     assert fusee.compile(directories)(str(tmp_path)) == [True]
+
+
+class Meta(type):
+    def __contains__(cls, item: Any) -> bool:
+        return bool(item == 3)
+
+    def __iter__(cls) -> Any:
+        return iter([1, 2])
+
+    def __len__(cls) -> int:
+        return 0
+
+    def __eq__(cls, other: Any) -> bool:
+        return bool(other == 3)
+
+    __hash__ = type.__hash__
+
+
+class Class(metaclass=Meta):
+    pass
+
+
+class Answering(tuple[int, ...]):
+    def __contains__(self, item: Any) -> bool:
+        return bool(item == 3)
+
+    def __len__(self) -> int:
+        return 9
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class Permission(enum.IntFlag):
+    READ = 1
+
+
+class Colour(enum.IntFlag):
+    RED = 1
+
+
+def asked(values: Any) -> list[Any]:
+    found = [3 in values, 1 in values, bool(values), not values, len(values), 1 if values else 2]
+    return [*found, Class == 3, Class != 3, Class in [3], [3].count(Class), Class == Class, Class in {3}]
+
+
+@pytest.mark.parametrize("values", [Class, Answering((1,))])
+def test_classes_of_classes_and_of_tuples_are_asked(values: Any) -> None:
+    assert fusee.compile(asked)(values) == asked(values)
+
+
+def test_members_of_another_enum() -> None:
+    def members() -> list[bool]:
+        return [Colour.RED in Colour, Colour.RED in Permission]
+
+    assert fusee.compile(members)() == members() == [True, False]
 
 
 def imported() -> str:
