@@ -120,22 +120,30 @@ func (n *nest) columnSchedule(s schedule) schedule {
 // powerOfTwo returns the smallest power of two that is not below value.
 func powerOfTwo(value int64) int { return 1 << bits.Len64(uint64(max(value, 1)-1)) }
 
-// prefersColumns reports whether more inner accesses are dense along the last outer dimension than along the last inner one.
+// prefersColumns reports whether more inner accesses are dense along the last outer dimension than along the last inner one. Those that move along
+// both dimensions decide, as they are most of what is read, unless there are none.
 func (n *nest) prefersColumns() bool {
 	if len(n.outer) == 0 {
 		return false
 	}
-	columns, rows := 0, 0
+	var columns, rows [2]int // of all, and of those that move along both
 	for _, in := range n.innerAccesses() {
 		last, outer := in.strides[len(in.strides)-1], in.strides[len(n.outer)-1]
+		both := 0
+		if !last.is(0) && !outer.is(0) {
+			both = 1
+		}
 		switch {
 		case last.is(1):
-			rows++
+			rows[both]++
 		case outer.is(1):
-			columns++
+			columns[both]++
 		}
 	}
-	return columns > rows
+	if rows[1]+columns[1] > 0 {
+		return columns[1] > rows[1]
+	}
+	return columns[0] > rows[0]
 }
 
 // innerAccesses returns the loads and stores of stages with inner points.
