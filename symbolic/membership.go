@@ -216,8 +216,10 @@ func (in *Interpreter) knownBases(class *Class) (*Class, error) {
 	switch class.name {
 	case "bool":
 		return &Class{name: "bool", baseNames: []string{"bool", "int", "object"}}, nil
-	case "torch.nn.parameter.Parameter", "torch.Tensor", "torch.Size":
-		return &Class{name: class.name, baseNames: []string{class.name, "torch.Tensor", "torch._C.TensorBase", "tuple", "object"}[:4]}, nil
+	case "torch.nn.parameter.Parameter", "torch.Tensor":
+		return &Class{name: class.name, baseNames: []string{class.name, "torch.Tensor", "torch._C.TensorBase", "object"}}, nil
+	case "torch.Size":
+		return &Class{name: class.name, baseNames: []string{class.name, "tuple", "object"}}, nil
 	}
 	return class, nil
 }

@@ -172,8 +172,15 @@ def in_grad_mode_within_a_call_without(x: torch.Tensor, weight: torch.Tensor) ->
     return y, y.is_leaf, x * 2
 
 
+def what_sizes_and_tensors_are(x: torch.Tensor) -> Any:
+    kinds = (torch.Tensor, tuple, torch.Size, list, torch.nn.Parameter, object)
+    values = (x.shape, x.shape[:1], x + 1, x, torch.Size([1]))
+    return [isinstance(value, kind) for value in values for kind in kinds], issubclass(torch.Size, torch.Tensor)
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
+    (what_sizes_and_tensors_are, [(torch.ones(2, 3),)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),
