@@ -22,12 +22,51 @@ OPTIMIZERS: dict[str, Make] = {
     "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01),
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
     "foreach": lambda parameters: torch.optim.AdamW(parameters, lr=0.01, foreach=True),
+    "fused": lambda parameters: torch.optim.AdamW(parameters, lr=0.01, fused=True),
     "single": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, foreach=False),
 }
 
 
 def perceptron() -> nn.Module:
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+
+class Convolutions(nn.Module):
+    """Two convolutions with batch norms, a maximum pool and a mean over the images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.Conv2d(8, 8, 3, stride=2, padding=1)
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8), nn.BatchNorm2d(8)])
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = F.max_pool2d(F.relu(self.norms[0](self.first(images))), 2)
+        x = F.relu(self.norms[1](self.second(x)))
+        result: Tensor = self.head(x.mean((2, 3)))
+        return result
+
+
+class Block(nn.Module):
+    """A block of a transformer over token numbers, with dropout and an embedding that is the head's weight too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.head = nn.Embedding(20, 16), nn.Linear(16, 20, bias=False)
+        self.norms = nn.ModuleList([nn.LayerNorm(16), nn.LayerNorm(16)])
+        self.attention, self.project = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.up, self.down = nn.Linear(16, 64), nn.Linear(64, 16)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        x = self.tokens(numbers)
+        parts = self.attention(self.norms[0](x)).split(16, -1)
+        query, key, value = (part.view(*part.shape[:2], 2, 8).transpose(1, 2) for part in parts)
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True).transpose(1, 2).reshape(x.shape)
+        x = x + F.dropout(self.project(mixed), 0.1, self.training)
+        x = x + F.dropout(self.down(F.gelu(self.up(self.norms[1](x)))), 0.1, self.training)
+        result: Tensor = self.head(x)
+        return result
 
 
 def made(make: Callable[[], nn.Module], dtype: torch.dtype) -> nn.Module:
@@ -80,6 +119,72 @@ def test_steps_of_a_perceptron(name: str) -> None:
         )
     torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-11, atol=1e-12)
     assert fusee.stats()["breaks"] == 0 and fusee.stats()["graphs"] <= 3
+
+
+def images(count: int, dtype: torch.dtype) -> list[tuple[Tensor, Tensor]]:
+    generator = torch.Generator().manual_seed(1)
+    return [
+        (torch.randn(4, 3, 8, 8, generator=generator, dtype=dtype), torch.randint(0, 5, (4,), generator=generator))
+        for _ in range(count)
+    ]
+
+
+def texts(count: int, dtype: torch.dtype) -> list[tuple[Tensor, Tensor]]:
+    generator = torch.Generator().manual_seed(1)
+    return [
+        (torch.randint(0, 20, (2, 6), generator=generator), torch.randint(0, 20, (2, 6), generator=generator))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("make", "data"), [(Convolutions, images), (Block, texts)], ids=["convolutions", "block"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_classifiers_with_a_schedule_and_clipped_gradients(make: Any, data: Any, dtype: torch.dtype) -> None:
+    """20 steps in which the learning rate changes 19 times, and the random numbers of dropout are eager's."""
+    outcomes = []
+    for compiled in (False, True):
+        model = made(make, dtype)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
+
+        def step(x: Tensor, y: Tensor, model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x).flatten(0, -2), y.flatten())
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+            return loss, norm
+
+        run: Step = fusee.compile(step, fullgraph=True) if compiled else step
+        losses = []
+        for x, y in data(20, dtype):
+            losses += [value.item() for value in run(x, y)]
+            schedule.step()
+        outcomes.append((losses, model.state_dict()))
+    relative, absolute = (1e-10, 1e-11) if dtype == torch.float64 else (1e-4, 1e-5)
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=relative, atol=absolute)
+    assert fusee.stats()["breaks"] == 0 and fusee.stats()["graphs"] <= 3
+
+
+def test_scaled_gradients() -> None:
+    """Only whether the step is taken, which depends on values, is decided in Python."""
+    outcomes = []
+    for compiled in (False, True):
+        model = made(perceptron, torch.float32)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**4, growth_interval=2)
+
+        def step(x: Tensor, y: Tensor, model: Any = model, optimizer: Any = optimizer, scaler: Any = scaler) -> None:
+            optimizer.zero_grad()
+            scaler.scale(F.mse_loss(model(x), y)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+        run: Step = fusee.compile(step) if compiled else step
+        for k, (x, y) in enumerate(batches(6, (5, 8), 4, torch.float32)):
+            run(x * torch.inf if k == 3 else x, y)
+        outcomes.append((scaler.get_scale(), list(model.state_dict().values())))
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-5, atol=1e-6)
 
 
 def leaf(*sizes: int) -> Tensor:

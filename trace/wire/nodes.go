@@ -132,7 +132,7 @@ func (r *Nodes) unknown(target string, args []graph.Value, keywords []graph.Keyw
 	}
 	relation := graph.New()
 	switch {
-	case len(mutated) == 1 && strings.Contains(schema.Returns, "!"):
+	case len(mutated) > 0 && strings.Contains(schema.Returns, "!"):
 		relation = graph.SameAs(mutated[0])
 	case viewed != nil && strings.Contains(schema.Returns, "(a"):
 		relation = graph.ViewOf(viewed)
@@ -177,9 +177,12 @@ func readSignature(object bytecode.Object) (text string, random, ok bool) {
 
 // effects reads the alias annotations of a schema: what is written to, and the one argument that results may share memory with.
 func effects(schema *graph.Schema, values []graph.Value) (mutated []graph.Value, viewed graph.Value, err error) {
+	returnsNoOther := schema.Returns == "()" || schema.Returns == "Tensor(a!)" // the first one that is written
 	for i, parameter := range schema.Parameters {
 		switch {
 		case values[i] == nil || !parameter.Mutated && !parameter.Aliased:
+		case parameter.Mutated && returnsNoOther: // such as the step of an optimizer, over lists of tensors
+			mutated = append(mutated, graph.Tensors(values[i])...)
 		case parameter.List || parameter.Aliased && viewed != nil || parameter.Mutated && len(mutated) > 0:
 			return nil, nil, errors.Wrapf(ErrUnsupported, "%s changes or shares several tensors", schema.Target())
 		case parameter.Mutated:

@@ -132,18 +132,34 @@ func TestOperatorsOutsideTheTable(t *testing.T) {
 	}
 }
 
+// TestOperatorsThatChangeSeveral are such as an optimizer's step over lists of tensors.
+func TestOperatorsThatChangeSeveral(t *testing.T) {
+	for schema, arguments := range map[string]*bytecode.List{
+		"aten::other(Tensor(a!)[] self, Tensor(b!)[] steps, float lr) -> ()": list(bytecode.Tuple{"list", list(input)}, bytecode.Tuple{"list", list(input)}, bytecode.Tuple{0.5}),
+		"aten::other(Tensor(a!) a, Tensor(b!) b) -> ()":                      list(input, input),
+	} {
+		r, g := reader(t)
+		if _, err := r.Append(list(node("aten.other.default", schema, arguments, none()))); err != nil {
+			t.Fatalf("%s: %v", schema, err)
+		}
+		if made := g.Nodes[0]; len(made.Mutates) != 2 || len(made.Outputs) != 0 {
+			t.Errorf("%s: %s changes %v", schema, made, made.Mutates)
+		}
+	}
+}
+
 func TestWhatCannotBeLowered(t *testing.T) {
 	meta := metaOf("float32", int64(2), int64(3))
 	complexMeta := append(bytecode.Tuple{"float32"}, meta[1:]...)
 	complexMeta[6] = int64(graph.FlagNotPlain)
 	for name, item := range map[string]bytecode.Object{
-		"two tensors changed": node("aten.other.default", "aten::other(Tensor(a!) a, Tensor(b!) b) -> ()", list(input, input), none()),
-		"an unknown type":     node("aten.other.default", "aten::other(Tensor a, Dimname b) -> Tensor", list(input, bytecode.Tuple{"N"}), none(), meta),
-		"an object":           node("aten.mul.Tensor", "", list(input, int64(2)), none(), meta),
-		"another shape":       node("aten.mul.Tensor", "", list(input, bytecode.Tuple{2.0}), none(), metaOf("float32", int64(6))),
-		"another type":        node("aten.mul.Tensor", "", list(input, bytecode.Tuple{2.0}), none(), metaOf("float64", int64(2), int64(3))),
-		"not plain":           node("aten.mul.Tensor", "", list(input, bytecode.Tuple{2.0}), none(), complexMeta),
-		"missing argument":    node("aten.other.default", "aten::other(Tensor a, Tensor b) -> Tensor", list(input), none(), meta),
+		"two tensors changed and returned": node("aten.other.default", "aten::other(Tensor(a!) a, Tensor(b!) b) -> (Tensor(a!), Tensor(b!))", list(input, input), none(), meta, meta),
+		"an unknown type":                  node("aten.other.default", "aten::other(Tensor a, Dimname b) -> Tensor", list(input, bytecode.Tuple{"N"}), none(), meta),
+		"an object":                        node("aten.mul.Tensor", "", list(input, int64(2)), none(), meta),
+		"another shape":                    node("aten.mul.Tensor", "", list(input, bytecode.Tuple{2.0}), none(), metaOf("float32", int64(6))),
+		"another type":                     node("aten.mul.Tensor", "", list(input, bytecode.Tuple{2.0}), none(), metaOf("float64", int64(2), int64(3))),
+		"not plain":                        node("aten.mul.Tensor", "", list(input, bytecode.Tuple{2.0}), none(), complexMeta),
+		"missing argument":                 node("aten.other.default", "aten::other(Tensor a, Tensor b) -> Tensor", list(input), none(), meta),
 	} {
 		r, _ := reader(t)
 		if _, err := r.Append(list(item)); !errors.Is(err, ErrUnsupported) {
