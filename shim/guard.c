@@ -17,8 +17,18 @@ bool attribute_runs_no_code(const GuardNode *node, PyObject *parent) {
     PyTypeObject *type = Py_TYPE(parent);
     if (node->plain_on_modules && PyModule_CheckExact(parent))
         return dict_lookup_runs_no_code(PyModule_GetDict(parent), node->operand);
-    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_getattro == PyObject_GenericGetAttr &&
-           type->tp_dictoffset == 0;
+    if (PyType_CheckExact(parent)) {
+        PyObject *found = _PyType_Lookup((PyTypeObject *)parent, node->operand);
+        return found && !(Py_TYPE(found)->tp_flags & Py_TPFLAGS_HEAPTYPE); /* nor has it a __get__ in Python */
+    }
+    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE)
+        return false;
+    PyObject *member = _PyType_Lookup(type, node->operand);
+    if (type == &PyMethod_Type) /* its own attributes come before those of its function */
+        return member != NULL;
+    if (type->tp_getattro != PyObject_GenericGetAttr)
+        return false;
+    return type->tp_dictoffset == 0 || (member && PyDescr_IsData(member)); /* which comes before the instance's own */
 }
 
 /* Whether a lookup that is not remembered must be left to a run that may run code. */

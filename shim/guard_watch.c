@@ -38,7 +38,7 @@ typedef struct Watch {
         TensorCheck *tensor;
         GuardCheck *check;
         Py_ssize_t index;
-        Py_ssize_t end_node; /* of WATCH_NODES, which starts at `first_fact` */
+        Py_ssize_t end_node; /* of WATCH_NODES, which starts at `first_fact`, below the node `end_fact`, whose value is `object` */
     };
 } Watch;
 
@@ -89,8 +89,10 @@ static bool is_unchanged(GuardRun *run, Watch *watch, PyObject *dict) {
     return true;
 }
 
-static bool nodes_hold(GuardRun *run, Py_ssize_t first, Py_ssize_t end) {
-    for (Py_ssize_t i = first; i < end; i++)
+static bool nodes_hold(GuardRun *run, const Watch *watch) {
+    if (watch->object)
+        run->values[watch->end_fact] = watch->object;
+    for (Py_ssize_t i = watch->first_fact; i < watch->end_node; i++)
         if (!guard_node_holds(run, i))
             return false;
     return true;
@@ -99,7 +101,7 @@ static bool nodes_hold(GuardRun *run, Py_ssize_t first, Py_ssize_t end) {
 static inline bool watch_holds(GuardRun *run, Watch *watch) {
     switch (watch->kind) {
     case WATCH_NODES:
-        return nodes_hold(run, watch->first_fact, watch->end_node);
+        return nodes_hold(run, watch);
     case WATCH_ARGUMENT:
         return watch->index < run->bound_count && run->bound[watch->index] == watch->object;
     case WATCH_FREE_VARIABLE:
@@ -446,16 +448,28 @@ static bool is_worth_watching(const GuardProgram *program, Py_ssize_t root, Py_s
     return false;
 }
 
+/* The nodes from `first` on run as they are; what they hang below is known by then. */
+static bool run_nodes(GuardRun *run, WatchList *list, Py_ssize_t first, Py_ssize_t end) {
+    int32_t parent = run->program->nodes[first].parent;
+    return add_watch(list, (Watch){.kind = WATCH_NODES, .capture = -1, .first_fact = (int32_t)first, .end_node = end,
+                                   .end_fact = parent, .object = parent >= 0 ? run->values[parent] : NULL});
+}
+
 static bool watch_tree(GuardRun *run, WatchList *list, Py_ssize_t root, Py_ssize_t end) {
-    Py_ssize_t watches = list->watch_count, facts = list->fact_count;
-    bool watched = is_worth_watching(run->program, root, end);
-    for (Py_ssize_t i = root; watched && i < end; i++)
-        watched = watch_node(run, list, i);
-    if (watched)
-        return true;
-    list->watch_count = watches;
-    list->fact_count = facts;
-    return add_watch(list, (Watch){.kind = WATCH_NODES, .capture = -1, .first_fact = (int32_t)root, .end_node = end});
+    if (!is_worth_watching(run->program, root, end))
+        return run_nodes(run, list, root, end);
+    for (Py_ssize_t i = root; i < end; i++) {
+        Py_ssize_t watches = list->watch_count, facts = list->fact_count;
+        if (watch_node(run, list, i))
+            continue;
+        list->watch_count = watches;
+        list->fact_count = facts;
+        Py_ssize_t below = end_of_tree(run->program, i);
+        if (!run_nodes(run, list, i, below))
+            return false;
+        i = below - 1;
+    }
+    return true;
 }
 
 static bool may_run_code(const GuardRun *run) {

@@ -2,6 +2,8 @@
  * and functions over code that runs as it is. */
 #include "shim.h"
 
+#include <string.h>
+
 #include <opcode.h>
 
 PyTypeObject StateType = {
@@ -98,6 +100,32 @@ static PyObject *key_set(PyObject *Py_UNUSED(self), PyObject *tensor) {
     return key_set_of(tensor, &keys) ? NULL : PyLong_FromUnsignedLongLong(keys);
 }
 
+/* addresses(values, numbers) -> bytes */
+static PyObject *addresses(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
+    if (!torch.ready || count != 2 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "addresses(values, numbers), two tuples, after calibrate(torch)");
+    Py_ssize_t wanted = PyTuple_GET_SIZE(args[1]);
+    PyObject *result = PyBytes_FromStringAndSize(NULL, wanted * (Py_ssize_t)sizeof(void *));
+    for (Py_ssize_t i = 0; result && i < wanted; i++) {
+        Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[1], i));
+        PyObject *value = number >= 0 && number < PyTuple_GET_SIZE(args[0]) ? PyTuple_GET_ITEM(args[0], number) : NULL;
+        Slot slot;
+        void *pointer = NULL;
+        if (value && PyType_IsSubtype(Py_TYPE(value), torch.object.tensor_type)) {
+            slot_adopt_object(&slot, value, false);
+            if (slot_data(&slot, &pointer))
+                Py_CLEAR(result);
+        } else {
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_TypeError, "value %zd is no tensor", number);
+            Py_CLEAR(result);
+        }
+        if (result)
+            memcpy(PyBytes_AS_STRING(result) + i * (Py_ssize_t)sizeof pointer, &pointer, sizeof pointer);
+    }
+    return result;
+}
+
 static PyObject *current_state(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
     GlobalState state;
     if (!torch.ready)
@@ -120,6 +148,8 @@ PyMethodDef step_methods[] = {
      "set_enabled(enabled): whether compiled functions of this thread look for entries; returns the former setting."},
     {"is_enabled", is_enabled, METH_NOARGS, "is_enabled(): the setting of this thread."},
     {"key_set", key_set, METH_O, "key_set(tensor): its dispatch key set as an int."},
+    {"addresses", (PyCFunction)(void (*)(void))addresses, METH_FASTCALL,
+     "addresses(values, numbers): where the elements of the numbered tensors begin, eight bytes each."},
     {"global_state", current_state, METH_NOARGS, "global_state(): the state that entries are compared with."},
     {"cuda_driver", cuda_describe, METH_NOARGS, "cuda_driver(): what was found of the CUDA driver."},
     {"calibrate", (PyCFunction)(void (*)(void))calibrate, METH_FASTCALL | METH_KEYWORDS,

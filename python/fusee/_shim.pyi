@@ -26,6 +26,9 @@ def calibrate(torch: ModuleType, *, portable: bool = False) -> dict[str, Any]:
 def key_set(tensor: torch.Tensor) -> int:
     """The tensor's raw dispatch key set, to be appended to the metadata of a ``("tensor", type, metadata)`` check."""
 
+def addresses(values: tuple[object, ...], numbers: tuple[int, ...], /) -> bytes:
+    """Where the elements of the numbered tensors among the values begin, eight bytes each; TypeError if one is none."""
+
 def global_state() -> tuple[int, int, int, int, int, int, int, int]:
     """The state entries are compared with: included and excluded dispatch keys, default dtype, autocast dtypes, grad
     mode, deterministic algorithms, torch function disabled, number of torch function modes."""

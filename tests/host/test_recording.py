@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fusee import _shim
 from fusee.host import recording
 from fusee.host.recording import RecordedPlan
 
@@ -172,3 +173,14 @@ def graph(steps: list[Any], kind: str = "cuda", device: str = "cuda:0", mutates:
 def test_what_is_not_recorded_at_all(described: dict[str, Any], reason: str | None) -> None:
     found = recording.obstacle(described)
     assert found == reason if reason is None else found is not None and reason in found
+
+
+def test_addresses_are_those_of_the_elements() -> None:
+    tensor = torch.arange(12.0)
+    values = (tensor, 3, tensor[5:], torch.empty(0))
+    found = memoryview(_shim.addresses(values, (0, 2))).cast("Q")
+    assert list(found) == [tensor.data_ptr(), tensor[5:].data_ptr()]
+    assert _shim.addresses(values, ()) == b""
+    for numbers in ((1,), (4,), (-1,), ("x",)):
+        with pytest.raises(TypeError):
+            _shim.addresses(values, numbers)  # type: ignore[arg-type]

@@ -640,6 +640,63 @@ class TestPrograms:
         values[499] = 0
         assert program.explain(plain, (values,)) == (499, 0)
 
+    def test_what_cannot_be_watched_runs_below_what_is(self) -> None:
+        """From its second run on a program compares pointers; nodes that only a lookup can settle run as they are."""
+
+        class Layer:
+            def forward(self) -> int:
+                return 1
+
+        inner = Plain(size=3, kind=Layer, bound=Layer().forward)
+        model = Plain(inner=inner, width=5)
+        forward, original = Layer.forward, Layer()
+        inner.bound = original.forward
+        below = (
+            node(("field", "size"), ("equals", 3)),
+            node(("field", "kind"), children=(node(("attr", "forward"), ("is", forward), capture=0),)),
+            node(("field", "bound"), children=(node(("attr", "__self__"), ("is", original), capture=1),)),
+        )
+        above = (node(("field", "inner"), ("type", Plain), children=below), node(("field", "width"), ("equals", 5)))
+        tree = node(("arg", 0), ("type", Plain), children=above)
+        program = _shim.GuardProgram((tree,), 2)
+        held = (forward, original)
+
+        def now() -> object:
+            return [program.check(plain, (model,)) for _ in range(6)][-1]
+
+        assert now() == held
+        for target, name, other in ((inner, "size", 4), (model, "width", 6), (inner, "bound", Layer().forward)):
+            before = getattr(target, name)
+            setattr(target, name, other)
+            assert now() is None, name
+            setattr(target, name, before)
+            assert now() == held
+        Layer.forward = lambda self: 2  # type: ignore[method-assign]
+        assert now() is None
+        Layer.forward = forward  # type: ignore[method-assign]
+        assert now() == held
+        model.inner = Plain(size=3, kind=Layer, bound=original.forward)
+        assert now() == held
+
+    def test_attributes_that_run_code_are_looked_up_each_time(self) -> None:
+        class Descriptor:
+            answers = 0
+
+            def __get__(self, instance: object, owner: object) -> int:
+                Descriptor.answers += 1
+                return Descriptor.answers
+
+        class Owner:
+            value = Descriptor()
+
+        model = Plain(owner=Owner, a=1, b=2, c=3)
+        children = (
+            node(("field", "owner"), children=(node(("attr", "value"), ("type", int), capture=0),)),
+            *(node(("field", name), ("type", int)) for name in "abc"),
+        )
+        program = _shim.GuardProgram((node(("arg", 0), ("type", Plain), children=children),), 1)
+        assert [program.check(plain, (model,)) for _ in range(5)] == [(number,) for number in range(1, 6)]
+
     def test_version_of_user_keys_that_compare_by_code(self) -> None:
         class Key:
             def __hash__(self) -> int:

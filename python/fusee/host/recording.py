@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .. import logs, settings
+from .. import _shim, logs, settings
 
 MODES = frozenset({"reduce-overhead", "max-autotune"})
 LEAST_LAUNCHES = 4  # below this, launching one by one is as fast as a graph and the copies of its results
@@ -61,15 +61,16 @@ class CudaRecorder:
 
     def stream(self) -> object:
         """The device and its current stream."""
-        import torch
+        from torch import _C
 
-        return torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
+        device = _C._cuda_getDevice()
+        return device, _C._cuda_getCurrentRawStream(device)
 
     def recording(self) -> bool:
         """Whether the current stream is being captured."""
-        import torch
+        from torch import _C
 
-        return torch.cuda.is_current_stream_capturing()
+        return _C._cuda_isCurrentStreamCapturing()
 
     def record(self, run: Callable[[], tuple[Any, ...]]) -> tuple[Replay, tuple[Any, ...]]:
         """Captures ``run`` on a stream of its own."""
@@ -125,7 +126,8 @@ def _no_collection() -> Iterator[None]:
 class _Recording:
     """One recorded run of a plan."""
 
-    addresses: list[int] = field(default_factory=list)  # of the inputs; 0 for those that are copied
+    fixed: tuple[int, ...] = ()  # numbers of the inputs that are read in place
+    addresses: bytes = b""  # where those lie
     moved: list[int] = field(default_factory=list)  # numbers of the inputs that are copied
     places: list[Any] = field(default_factory=list)  # what the recording reads instead of them
     replay: Replay | None = None
@@ -139,7 +141,8 @@ class RecordedPlan:
     def __init__(self, plan: Plan, graph: Mapping[str, Any], recorder: Recorder) -> None:
         self._plan = plan
         self._recorder = recorder
-        self._tensors = [number for number, (_, metadata) in enumerate(graph["inputs"]) if len(metadata) > _STRIDES]
+        described = [metadata for _, metadata in graph["inputs"]]
+        self._tensors = tuple(number for number, metadata in enumerate(described) if len(metadata) > _STRIDES)
         self._numbers = [number for number in range(len(graph["inputs"])) if number not in set(self._tensors)]
         self._symbolic = any(_is_symbolic(graph["inputs"][number][1]) for number in self._tensors)
         self._recordings: dict[Any, _Recording] = {}
@@ -157,11 +160,9 @@ class RecordedPlan:
         recording = self._recordings.get(key)
         if recording is None:  # once as it is, so that libraries set themselves up
             if len(self._recordings) < MOST_RECORDINGS:
-                self._recordings[key] = _Recording()
+                self._recordings[key] = _Recording(self._tensors)
             return self._plan(*inputs)
-        addresses = [inputs[number].data_ptr() for number in self._tensors]
-        for number in recording.moved:
-            addresses[self._tensors.index(number)] = 0
+        addresses = _shim.addresses(inputs, recording.fixed)
         if recording.replay is None or addresses != recording.addresses:
             try:
                 recording = self._recordings[key] = self._record(recording, inputs, addresses)
@@ -179,15 +180,15 @@ class RecordedPlan:
         self._recordings.clear()
         logs.log("cudagraphs", f"a graph is launched step by step: {reason}")
 
-    def _record(self, before: _Recording, inputs: tuple[Any, ...], addresses: list[int]) -> _Recording:
+    def _record(self, before: _Recording, inputs: tuple[Any, ...], addresses: bytes) -> _Recording:
         moved = list(before.moved)
         if before.replay is not None:
-            pairs = zip(self._tensors, before.addresses, addresses, strict=True)
+            pairs = zip(before.fixed, _pointers(before.addresses), _pointers(addresses), strict=True)
             moved += [number for number, old, new in pairs if old != new]
-        recording = _Recording(addresses=addresses, moved=sorted(moved))
+        fixed = tuple(number for number in self._tensors if number not in moved)
+        recording = _Recording(fixed, _shim.addresses(inputs, fixed), sorted(moved))
         arguments = list(inputs)
         for number in recording.moved:
-            recording.addresses[self._tensors.index(number)] = 0
             arguments[number] = _place_for(inputs[number])
             recording.places.append(arguments[number])
         before.replay = None  # its memory is free for the new one
@@ -203,6 +204,10 @@ class RecordedPlan:
         recording.replay()
         results = zip(recording.results, recording.inputs, strict=True)
         return tuple([_copied(result) if number is None else inputs[number] for result, number in results])
+
+
+def _pointers(addresses: bytes) -> memoryview:
+    return memoryview(addresses).cast("Q")
 
 
 def _is_symbolic(metadata: Sequence[Any]) -> bool:
