@@ -19,32 +19,66 @@ func perChannelOnly(rank int) []bool {
 	return reduced
 }
 
-// spreads are sums over everything but the channels, of one pass over memory: of the differences from an element of the channel, and of their squares. Such
-// an element is near the mean by the measure of the deviation, so that little is lost where the mean is subtracted later.
+// spreads are sums over everything but the channels, of one pass over memory: of the differences from the mean of some elements of the channel, and of
+// their squares. That is near the mean by the measure of the deviation, so that little is lost where what is left of it is subtracted later.
 type spreads struct {
-	origin, sum, squares *tensor // one of each channel
-	count                float64
-	wide                 graph.DType
+	sum, squares *tensor // one of each channel
+	samples      []*tensor
+	count        float64
+	wide         graph.DType
 }
 
 func (r *recipe) spreads(self *tensor) spreads {
 	reduced := perChannelOnly(len(self.meta.Sizes))
 	s := spreads{count: r.count(self, reduced), wide: r.wide(self.meta.DType)}
 	channels := self.meta.Sizes[1:2]
-	first, vector := self.meta, self.meta
-	first.Sizes, first.Strides = kept(self.meta.Sizes, reduced), slices.Clone(self.meta.Strides)
-	for dimension := range reduced {
-		if reduced[dimension] {
-			first.Strides[dimension] = graph.Static(0)
-		}
+	operands := []*tensor{self}
+	for k := range sampled {
+		sample := self.sample(k)
+		operands = append(operands, sample)
+		vector := sample.meta
+		vector.Sizes, vector.Strides = channels, self.meta.Strides[1:2]
+		s.samples = append(s.samples, self.under(vector))
 	}
-	vector.Sizes, vector.Strides = channels, self.meta.Strides[1:2]
-	s.origin = self.under(vector)
-	difference := r.formula("sub", r.freshLike(s.wide, self), apply("sub", arg(0), arg(1)), self, self.under(first))
+	difference := r.formula("sub", r.freshLike(s.wide, self), apply("sub", arg(0), origin(1)), operands...)
 	square := r.formula("square", r.freshLike(s.wide, self), apply("mul", arg(0), arg(0)), difference)
 	s.sum = r.reduce(loop.Sum, difference, reduced, s.wide, r.fresh(s.wide, channels))
 	s.squares = r.reduce(loop.Sum, square, reduced, s.wide, r.fresh(s.wide, channels))
 	return s
+}
+
+// sampled is how many elements of a channel the differences are taken from.
+const sampled = 8
+
+// origin is the mean of the samples, whose operands begin at the number given.
+func origin(first int) *graph.Expression {
+	total := arg(first)
+	for k := 1; k < sampled; k++ {
+		total = apply("add", total, arg(first+k))
+	}
+	return apply("mul", total, number(1.0/sampled))
+}
+
+// sample views one element of each channel, spread over the other dimensions without any rhythm.
+func (t *tensor) sample(k int) *tensor {
+	meta := t.meta
+	meta.Strides, meta.Sizes = slices.Clone(t.meta.Strides), slices.Clone(t.meta.Sizes)
+	offset := t.meta.Offset.Hint
+	for dimension, size := range t.meta.Sizes {
+		if dimension == 1 {
+			continue
+		}
+		offset += int64(k*(2*dimension+3)%sampled) * (size.Hint - 1) / (sampled - 1) * t.meta.Strides[dimension].Hint
+		meta.Sizes[dimension], meta.Strides[dimension] = graph.Static(1), graph.Static(0)
+	}
+	meta.Offset = graph.Static(offset)
+	return t.under(meta)
+}
+
+// known reports whether sizes, strides and offset of a tensor are numbers.
+func known(t *tensor) bool {
+	isKnown := func(size graph.Size) bool { return size.Expr == nil }
+	return isKnown(t.meta.Offset) && !slices.ContainsFunc(slices.Concat(t.meta.Sizes, t.meta.Strides), func(size graph.Size) bool { return !isKnown(size) })
 }
 
 // freshLike makes an intermediate result that lies as a tensor does, so that loops over it go the same way.
@@ -65,7 +99,7 @@ func (r *recipe) channelVariance(self, output *tensor, reduced []bool, root, wit
 	if r.device.Type != "cuda" || root || withMean || len(reduced) < 2 || !slices.Equal(reduced, perChannelOnly(len(reduced))) || significantElements(self, reduced) < 2 {
 		return false, false
 	}
-	if len(output.meta.Sizes) != 1 {
+	if len(output.meta.Sizes) != 1 || !known(self) {
 		return false, false
 	}
 	s := r.spreads(self)
@@ -82,11 +116,11 @@ func significantElements(t *tensor, reduced []bool) int64 {
 func (r *recipe) batchStatistics() bool {
 	self, weight, bias := r.tensor("input", 0), r.optional("weight", 1), r.optional("bias", 2)
 	rank := len(self.meta.Sizes)
-	if r.device.Type != "cuda" || !r.flag("training", 5) || r.argument("running_mean", 3) != nil || rank < 2 || r.failed || len(r.node.Outputs) != 3 {
+	if r.device.Type != "cuda" || !known(self) || !r.flag("training", 5) || r.argument("running_mean", 3) != nil || rank < 2 || r.failed || len(r.node.Outputs) != 3 {
 		return false
 	}
 	s := r.spreads(self)
-	mean := r.formulaIn("mean", s.wide, r.result(1), apply("add", arg(0), apply("div", arg(1), number(s.count))), s.origin, s.sum)
+	mean := r.formulaIn("mean", s.wide, r.result(1), apply("add", origin(1), apply("div", arg(0), number(s.count))), append([]*tensor{s.sum}, s.samples...)...)
 	variance := apply("div", s.deviations(), number(s.count))
 	scale := r.formulaIn("rsqrt", s.wide, r.result(2), apply("rsqrt", apply("add", variance, number(r.number("eps", 7, 1e-5)))), s.sum, s.squares)
 	normal := apply("mul", apply("sub", arg(0), arg(1)), arg(2))

@@ -103,7 +103,9 @@ func checkBatchNorm(t *testing.T, s norm, together bool) {
 	values := make([][]float64, 2)
 	for k := range values {
 		values[k] = make([]float64, s.n*s.c*s.h*s.w)
-		s.each(func(at, c int) { values[k][at] = float64((at*(k+3)*7919)%97)/50 + float64(10*c*(1-k)) })
+		s.each(func(at, c int) {
+			values[k][at] = float64((at*(k+3)*7919)%97)/50 + float64(10*c*(1-k)) - 0.96*float64(k)
+		})
 	}
 	scales, shifts := []float64{0.5, 2, -1}, []float64{0, 1, -3}
 	inputs := []*Data{s.lay(values[0], together), s.lay(values[1], together), floats(scales, 3), floats(shifts, 3)}

@@ -228,7 +228,7 @@ func (e *emitter) unrollFactor(s *stage) int {
 	loads, narrowest, weight := 0, 8, 0
 	for i := range s.body {
 		in := &s.body[i]
-		if in.Op == loop.OpLoad {
+		if in.Op == loop.OpLoad && !e.stays(in) {
 			loads++
 			narrowest = min(narrowest, in.Type.Bytes())
 		}
@@ -260,6 +260,12 @@ func (e *emitter) unrolledSteps(s *stage) (int, bool) {
 	}
 	stride := int64(e.schedule.group * e.schedule.vector)
 	return int((s.points + stride - 1) / stride), true
+}
+
+// stays reports whether a load is the same at all inner points, so that the compiler takes it out of the loop.
+func (e *emitter) stays(in *instruction) bool {
+	return len(in.Args) == 0 && e.nest.kernel.Buffers[in.Access.Buffer].Mode == loop.Read &&
+		!slices.ContainsFunc(in.strides[len(e.nest.outer):], func(stride extent) bool { return !stride.is(0) })
 }
 
 // needsBarrier reports whether a stage must end before the next one starts: where one of them stores what others read.
