@@ -158,7 +158,8 @@ func inferExpand(c *inference) error {
 		return unknown("expand to fewer dimensions")
 	}
 	sizes, strides := make([]Size, len(requested)), make([]Size, len(requested))
-	if !ok || m.Dim() == 0 && !representable(requested) {
+	negative := slices.ContainsFunc(requested, func(size Size) bool { return size.Hint < 0 })
+	if !ok || m.Dim() == 0 && (negative || !representable(requested)) {
 		return unknown("expand sizes")
 	}
 	if m.Dim() == 0 {
