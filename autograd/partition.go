@@ -210,7 +210,9 @@ func (p *partitioner) split(kept []graph.Value) error {
 	for _, input := range p.joint.Inputs[:len(p.d.source.Inputs)] {
 		forward.input(input, input.Name)
 	}
-	r.Forward = forward.graphOf(append(slices.Clone(results), extra...), func(n *graph.Node) bool { return len(n.Mutates) > 0 })
+	r.Forward = forward.graphOf(append(slices.Clone(results), extra...), func(n *graph.Node) bool {
+		return len(n.Mutates) > 0 || n.Random // what is drawn for nobody moves the generator too
+	})
 	backward := newExtraction(p.d.source.Name+"_backward", p.joint)
 	for _, v := range kept {
 		backward.input(v, nameOf(v))

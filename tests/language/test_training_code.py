@@ -223,3 +223,18 @@ def test_clipping_by_norm_settles() -> None:
         torch.testing.assert_close([p.grad for p in ours], [p.grad for p in theirs])
         counts.append(fusee.stats()["graphs"])
     assert counts[1:] == counts[1:2] * 3
+
+
+def test_numbers_drawn_for_nobody_are_drawn_where_gradients_flow() -> None:
+    def program(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        torch.bernoulli(torch.full((3,), 0.5))
+        drawn = torch.bernoulli(torch.full((3,), 0.5))
+        return drawn, (weight * drawn).sum()
+
+    weight = torch.ones(3, requires_grad=True)
+    function = fusee.compile(program, fullgraph=True)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        expected = program(weight)
+        torch.manual_seed(seed)
+        assert [torch.equal(*pair) for pair in zip(expected, function(weight), strict=True)] == [True, True]
