@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +30,16 @@ def of(
 def apply(function: Any, *arguments: Any) -> Any:
     """What the ``torch.autograd.Function`` gives (``FunctionTarget`` of the compiler)."""
     return function.apply(*arguments)
+
+
+def applying(function: Any) -> Callable[..., Any]:
+    """A plain function that calls the ``torch.autograd.Function``."""
+
+    def call(*arguments: Any) -> Any:
+        return function.apply(*arguments)
+
+    call.__name__ = call.__qualname__ = f"apply_{function.__name__}"
+    return call
 
 
 def _place(leaf: Tensor) -> Tensor:

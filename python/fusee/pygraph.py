@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from . import _gradients
 from .host import names
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ Value = Callable[[Any], Any]
 _FUNCTIONS = ("max", "min")
 _OPERATORS = ("+", "-", "*", "//", "%")
 _LITERALS = (type(None), bool, int, str, bytes)
+_APPLY = "fusee._gradients.apply"
 _ATTRIBUTES = (types.GetSetDescriptorType, property)
 
 
@@ -230,6 +232,8 @@ class _Builder:
 
     def _node(self, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.fx.Node:
         function = self._value(target) if type(target) is int else names.resolve(target)
+        if target == _APPLY:  # fx writes a class among the arguments as text that is no Python
+            function, args = _gradients.applying(args[0]), args[1:]
         method = _method(target)
         if method and type(function) in _ATTRIBUTES:
             return self._fx.create_node("call_function", getattr, (args[0], method), {}, name)

@@ -202,3 +202,11 @@ def test_functions_that_do_more_run_in_python(function: Any) -> None:
         result.sum().backward()
         assert x.grad is not None and x.grad.tolist() == [5.0 if function is Written else 3.0] * 3
         assert function is Written or len(CALLS) == 2 * count
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_functions_in_the_graphs_of_other_backends(backend: str) -> None:
+    x, y = leaf(3), leaf(3)
+    expected = gradients_of(PROGRAMS["saved"], x, y)
+    found = gradients_of(fusee.compile(PROGRAMS["saved"], fullgraph=True, backend=backend), x, y)
+    torch.testing.assert_close(found, expected)
