@@ -787,6 +787,11 @@ func (c *Class) setAttribute(in *Interpreter, name string, value Value) error {
 	if c.id == 0 || meta.name != "type" || value == nil || !userClass(c.name) || strings.HasPrefix(name, "__") {
 		return unsupported(reasonMutation, "class attribute %s.%s", c.name, name)
 	}
+	if flags, err := in.classFlags(c); err != nil {
+		return err
+	} else if flags&(heapTypeFlag|immutableTypeFlag) != heapTypeFlag {
+		return unsupported(reasonMutation, "attribute %s of the immutable class %s", name, c.name)
+	}
 	in.activity++
 	if c.ownAttributes == nil {
 		c.ownAttributes = map[string]Value{}

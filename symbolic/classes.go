@@ -361,10 +361,11 @@ func (in *Interpreter) basesOf(items []Value) ([]*Class, error) {
 	return bases, nil
 }
 
-// baseTypeFlag is CPython's Py_TPFLAGS_BASETYPE, heapTypeFlag its Py_TPFLAGS_HEAPTYPE.
+// baseTypeFlag is CPython's Py_TPFLAGS_BASETYPE, heapTypeFlag its Py_TPFLAGS_HEAPTYPE, immutableTypeFlag its Py_TPFLAGS_IMMUTABLETYPE.
 const (
-	heapTypeFlag = 1 << 9
-	baseTypeFlag = 1 << 10
+	heapTypeFlag      = 1 << 9
+	immutableTypeFlag = 1 << 8
+	baseTypeFlag      = 1 << 10
 )
 
 func (in *Interpreter) mayBeBase(class *Class) (bool, error) {

@@ -6,6 +6,7 @@ import enum
 import gc
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,17 @@ def test_members_of_another_enum() -> None:
         return [Colour.RED in Colour, Colour.RED in Permission]
 
     assert fusee.compile(members)() == members() == [True, False]
+
+
+def test_attributes_of_immutable_classes_raise_where_they_are_set() -> None:
+    def refused(cls: Any) -> str:
+        try:
+            cls.attribute = 1
+        except TypeError as error:
+            return str(error)
+        return ""
+
+    assert fusee.compile(refused)(re.Match) == refused(re.Match) != ""
 
 
 def imported() -> str:
