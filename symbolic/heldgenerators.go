@@ -68,6 +68,7 @@ func (in *Interpreter) storeFast(f *Frame, index int) error {
 			return unsupported(reasonGenerator, "%s held one", f.code.LocalsPlusNames[index])
 		}
 	}
+	in.release(f.locals[index])
 	f.locals[index] = f.pop()
 	return nil
 }

@@ -298,6 +298,7 @@ func (in *Interpreter) deleteFast(f *Frame, index int) error {
 		name := f.code.LocalsPlusNames[index]
 		return in.raise("UnboundLocalError", "cannot access local variable '"+name+"' where it is not associated with a value")
 	}
+	in.release(f.locals[index])
 	f.locals[index] = nil
 	return nil
 }

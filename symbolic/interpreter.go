@@ -55,7 +55,8 @@ type Interpreter struct {
 	initial     graph.State
 	autocast    Autocast
 	effects     []effect
-	templates   []trace.ObjectID // classes made for this capture, which the rewritten code makes anew: guards look at them, so it keeps them
+	released    map[trace.ObjectID]bool // objects that variables held and hold no longer
+	templates   []trace.ObjectID        // classes made for this capture, which the rewritten code makes anew: guards look at them, so it keeps them
 	frame       *Frame
 	depth       int
 	nesting     int
@@ -143,7 +144,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
-		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, builtins: map[string]Value{},
+		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
 		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{},
 	}
 }

@@ -122,6 +122,19 @@ func (cg *generator) writeEffects() error {
 	return cg.writeAutocast()
 }
 
+// takeCaptures makes parameters of what the guards hand over. What the code has no use for is let go at once, as it may be all that keeps an
+// object alive which the program has deleted.
+func (cg *generator) takeCaptures() {
+	for k := 0; k < cg.in.program.Captures(); k++ {
+		s := cg.captured[k]
+		if s == nil {
+			s = &slot{name: ".c" + integerText(k), kind: bytecode.KindLocal, original: -1}
+			cg.deleteSlot(s)
+		}
+		cg.parameters = append(cg.parameters, s)
+	}
+}
+
 // finishCode adds the prologue, which is known last, and makes the result.
 func (in *Interpreter) finishCode(cg *generator) error {
 	if err := in.chosenApart(cg.outputs); err != nil {
@@ -146,16 +159,10 @@ func (in *Interpreter) finishCode(cg *generator) error {
 	if err != nil {
 		return err
 	}
+	cg.takeCaptures()
 	cg.builder.output = append(cg.builder.output, body...)
 	if cg.graphStart != nil {
 		cg.retryInPython()
-	}
-	for k := 0; k < in.program.Captures(); k++ {
-		s := cg.captured[k]
-		if s == nil {
-			s = &slot{name: ".c" + integerText(k), kind: bytecode.KindLocal, original: -1}
-		}
-		cg.parameters = append(cg.parameters, s)
 	}
 	code, err := cg.finish()
 	if err != nil {

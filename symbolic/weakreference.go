@@ -15,10 +15,26 @@ func (v *weakReference) typeName() string { return "weakref.ReferenceType" }
 
 // call gives the referent where the capture knows that it lives, as objects do that existed before the call; others may have died.
 func (v *weakReference) call(in *Interpreter, arguments Arguments) (Value, error) {
-	if objectOf(v.target) == nil || len(arguments.Positional)+len(arguments.Keywords) > 0 {
+	if object := objectOf(v.target); object == nil || in.released[object.id] || len(arguments.Positional)+len(arguments.Keywords) > 0 {
 		return nil, unsupported(reasonOpaqueCall, "a weak reference to %s", v.target.typeName())
 	}
 	return v.target, nil
+}
+
+// release notes that a variable no longer holds an object that existed before the call: it may have held the last reference to it, so that
+// only Python can say what weak references give from then on.
+func (in *Interpreter) release(before Value) {
+	if lazy, isLazy := before.(*Lazy); isLazy && lazy.value == nil {
+		if id, isObject := lazy.reference.(trace.ObjectID); isObject {
+			in.released[id] = true
+		}
+		return
+	} else if isLazy {
+		before = lazy.value
+	}
+	if object := objectOf(before); object != nil {
+		in.released[object.id] = true
+	}
 }
 
 // noWeakReference tells instances made during capture that nothing refers to weakly: their __weakref__ is None.
@@ -60,7 +76,9 @@ func (in *Interpreter) referent(reference *existing) (Value, error) {
 	if outcome.Raised != 0 {
 		return nil, errors.New("a weak reference raised an exception")
 	}
-	if id, ok := outcome.Value.(trace.ObjectID); ok {
+	if id, ok := outcome.Value.(trace.ObjectID); ok && in.released[id] {
+		return nil, unsupported(reasonOpaqueCall, "a weak reference to what a variable held")
+	} else if ok {
 		return &Lazy{reference: id, source: in.objectSource(id)}, nil
 	}
 	return none(), nil

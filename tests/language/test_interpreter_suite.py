@@ -8,6 +8,7 @@ import importlib
 import os
 import re
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,30 @@ def test_attributes_of_immutable_classes_raise_where_they_are_set() -> None:
         return ""
 
     assert fusee.compile(refused)(re.Match) == refused(re.Match) != ""
+
+
+class Referent:
+    pass
+
+
+def test_weak_references_to_what_a_variable_held_last() -> None:
+    def alive() -> list[bool]:
+        value = Referent()
+        reference = weakref.ref(value)
+        os.getpid()
+        before = reference() is value
+        del value
+        return [before, reference() is None]
+
+    def replaced() -> bool:
+        value: Any = Referent()
+        reference = weakref.ref(value)
+        os.getpid()
+        value = None
+        return reference() is value
+
+    assert fusee.compile(alive)() == alive() == [True, True]
+    assert fusee.compile(replaced)() == replaced() is True
 
 
 def imported() -> str:
