@@ -1,0 +1,96 @@
+"""Graphs that are trained on a GPU: gradients against eager's in float64, no farther from them than eager's own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import fusee
+
+pytestmark = pytest.mark.filterwarnings("error::fusee.FuseeWarning")
+
+
+@pytest.fixture(autouse=True)
+def _single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    fusee.reset()
+    torch.manual_seed(0)
+
+
+class Attention(nn.Module):
+    """A block of a transformer, with an embedding before and a loss over classes behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(50, 64)
+        self.before = nn.LayerNorm(64)
+        self.together = nn.Linear(64, 192)
+        self.out = nn.Linear(64, 50)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """The loss."""
+        x = self.table(tokens)
+        parts = self.together(self.before(x)).split(64, dim=2)
+        query, key, value = (part.view(*tokens.shape, 4, 16).transpose(1, 2) for part in parts)
+        found = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + functional.gelu(found.transpose(1, 2).flatten(2))
+        return functional.cross_entropy(self.out(x).flatten(0, 1), targets.flatten(), ignore_index=3)
+
+
+class Images(nn.Module):
+    """Convolutions with norms by the statistics of the batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        self.first = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+        self.second = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16))
+        self.out = nn.Linear(16, 10)
+
+    def forward(self, images: Tensor, targets: Tensor) -> Tensor:
+        """The loss."""
+        x = self.stem(images)
+        x = functional.relu(self.second(self.first(x)) + x)
+        return functional.cross_entropy(self.out(x.mean((2, 3))), targets)
+
+
+def tokens_of(device: str) -> tuple[Tensor, Tensor]:
+    """Tokens and the classes of them."""
+    return torch.randint(0, 50, (4, 32), device=device), torch.randint(0, 50, (4, 32), device=device)
+
+
+def images_of(device: str) -> tuple[Tensor, Tensor]:
+    """Images and their classes."""
+    return torch.randn(16, 3, 32, 32, device=device), torch.randint(0, 10, (16,), device=device)
+
+
+def trained(module: nn.Module, run: Callable[..., Tensor], arguments: tuple[Tensor, ...]) -> list[Tensor]:
+    """The gradients, and the buffers after a step, in float64."""
+    run(*arguments).backward()
+    found = [parameter.grad for parameter in module.parameters()] + list(module.buffers())
+    return [tensor.double() for tensor in found if tensor is not None]
+
+
+@pytest.mark.parametrize(("kind", "make"), [(Attention, tokens_of), (Images, images_of)])
+def test_training_is_as_near_to_float64_as_eager(
+    kind: type[nn.Module], make: Callable[[str], tuple[Tensor, Tensor]]
+) -> None:
+    model, arguments = kind().cuda(), make("cuda")
+    exact = copy.deepcopy(model).double()
+    wide = tuple(argument.double() if argument.is_floating_point() else argument for argument in arguments)
+    reference = trained(exact, exact, wide)
+    eager = copy.deepcopy(model)
+    theirs = trained(eager, eager, arguments)
+    compiled = fusee.compile(model)
+    explained = fusee.explain(copy.deepcopy(model))(*arguments)
+    assert [graph.get("why") for graph in explained.graphs] == [None]
+    ours = trained(model, compiled, arguments)
+    assert len(ours) == len(reference)
+    for mine, other, exactly in zip(ours, theirs, reference, strict=True):
+        scale = exactly.norm() + 1e-6
+        assert (mine - exactly).norm() / scale <= 4 * (other - exactly).norm() / scale + 1e-5
