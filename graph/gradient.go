@@ -88,6 +88,18 @@ func isPiece(v Value) bool {
 	}
 }
 
+// wasCut says whether several views at once, that gradients flow through, were made of the memory of v: once it is written, autograd cannot make
+// their histories anew, and refuses to record what reads them.
+func (g *Graph) wasCut(v Value) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		if len(n.Outputs) < 2 {
+			return false
+		}
+		piece := n.Outputs[0]
+		return piece.Relation.Kind == RelationView && piece.Meta.RequiresGrad && SameValue(root(piece.Relation.Of), root(v))
+	})
+}
+
 // DetachedFromOwner tells tensors that share the memory of one that requires gradients, and do not require any themselves.
 func (g *Graph) DetachedFromOwner(v Value) bool {
 	holder := Owner(v)

@@ -404,7 +404,7 @@ func (c *inference) checkMutation(v Value) error {
 		}
 		return unknown("writes into a leaf that requires gradients")
 	}
-	if c.gradient() && (isPiece(v) || isForeignView(v)) {
+	if c.gradient() && (isPiece(v) || isForeignView(v)) || c.graph.wasCut(v) {
 		return ErrForbidden
 	}
 	return nil

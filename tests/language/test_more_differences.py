@@ -157,6 +157,19 @@ def one_of_several_views_of_what_changed(x: torch.Tensor) -> Any:
     return z
 
 
+def one_of_several_views_behind_a_change(x: torch.Tensor) -> Any:
+    z = x * 2
+    for row in z:
+        z = z + row
+    last, z = row, x * 3
+    first, second = z.unbind(0)
+    z.mul_(3)
+    try:
+        return last[0], first.shape, second[0]
+    except RuntimeError as error:
+        return str(error)
+
+
 def in_grad_mode_behind_a_break_without(x: torch.Tensor, weight: torch.Tensor) -> Any:
     with torch.no_grad():
         opaque(x)
@@ -190,6 +203,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (copied_onto_part_of_itself, [(torch.ones(2, 3), []), (torch.ones(2, 1), [])]),
     (an_index_into_nothing, [(torch.zeros(0, 3), torch.ones(2)), (torch.zeros(1, 3), torch.ones(2))]),
     (one_of_several_views_of_what_changed, [(torch.ones(2, 2, requires_grad=True),)]),
+    (one_of_several_views_behind_a_change, [(torch.ones(2, 2, requires_grad=True),), (torch.ones(2, 2),)]),
     (in_grad_mode_behind_a_break_without, [(torch.ones(2, 2), torch.ones(2, 2, requires_grad=True))]),
 ]
 
