@@ -21,6 +21,17 @@ from fusee.errors import FuseeWarning
 PLAIN = (type(None), bool, int, str, bytes, complex, type(Ellipsis), type(NotImplemented), range)
 ITEMS = 1000
 ADDRESS = re.compile(r"\b0x[0-9a-f]{9,}")
+# PyTorch may write the C++ stack into an error's text. Its frames say who called, and the compiler's own C functions
+# are among the callers.
+FRAMES = re.compile(
+    r"(Exception raised from [^\n]*?\(most recent call first\):)"
+    r"(?:(?:\n|\\+n)(?:frame #\d+:|<omitting python frames>)(?:(?!\n|\\+n).)*)+"
+)
+
+
+def comparable(text: str) -> str:
+    """A text without what differs from run to run: addresses, and the frames of C++ behind an error of PyTorch."""
+    return ADDRESS.sub("0x", FRAMES.sub(r"\1", text))
 
 
 def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -76,7 +87,7 @@ class Describer:
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, PLAIN) and type(value) in PLAIN:
-            return (type(value).__name__, ADDRESS.sub("0x", repr(value)))
+            return (type(value).__name__, comparable(repr(value)))
         if type(value) is float:
             return ("float", value.hex())
         if type(value) is tuple:
@@ -92,9 +103,7 @@ class Describer:
             if isinstance(value, kind):
                 return write(value)
         return (
-            (("repr", ADDRESS.sub("0x", repr(value))),)
-            if type(value).__repr__ is not object.__repr__
-            else self.fields(value)
+            (("repr", comparable(repr(value))),) if type(value).__repr__ is not object.__repr__ else self.fields(value)
         )
 
     def table(self) -> list[tuple[Any, Callable[[Any], tuple[Any, ...]]]]:
@@ -139,7 +148,7 @@ class Describer:
 
     def exception(self, value: BaseException) -> tuple[Any, ...]:
         return (
-            self(value.args), str(value), self(value.__cause__), self(value.__context__),
+            self(value.args), comparable(str(value)), self(value.__cause__), self(value.__context__),
             value.__suppress_context__, self(vars(value)),
         )  # fmt: skip
 
@@ -190,7 +199,7 @@ def observed(
         describe.kept.clear()  # a cycle through the traceback would leave it to chance when generators end
         del outcome
     ours = [str(warning.message) for warning in caught if issubclass(warning.category, FuseeWarning)]
-    return described, ADDRESS.sub("0x", printed.getvalue()), passed, ours
+    return described, comparable(printed.getvalue()), passed, ours
 
 
 def is_data(name: str, value: Any) -> bool:
