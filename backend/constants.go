@@ -1,6 +1,10 @@
 package backend
 
-import "fusee/backend/loop"
+import (
+	"slices"
+
+	"fusee/backend/loop"
+)
 
 // constants tells kernels on a GPU which of their buffers nothing writes while the plan runs, so that they may read those while the kernel before them
 // is still running. The first kernel of a plan sees to it that the plan before has ended.
@@ -11,11 +15,15 @@ type constants struct {
 
 func (p *program) constants() *constants {
 	for _, op := range p.operations {
-		if op.node != nil && len(op.node.Mutates) > 0 {
+		if op.node != nil && len(op.node.Mutates) > 0 || writesInto(op) {
 			return &constants{}
 		}
 	}
 	return &constants{known: true}
+}
+
+func writesInto(op *operation) bool {
+	return slices.ContainsFunc(op.outputs, func(output *tensor) bool { return output != nil && output.into != nil })
 }
 
 // mark completes a kernel, in the order in which kernels run.
