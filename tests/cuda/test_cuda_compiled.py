@@ -332,6 +332,37 @@ def test_cuda_graph_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made and made[0].obstacle is None and any(one.replay for one in made[0]._recordings.values())
 
 
+def test_cuda_graph_writes_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training step in place: what it writes stays where it is, and what moves is copied in, and back."""
+    from fusee.host import recording
+
+    made: list[recording.RecordedPlan] = []
+    original = recording.RecordedPlan
+
+    def keep(*arguments: Any) -> recording.RecordedPlan:
+        made.append(original(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(recording, "RecordedPlan", keep)
+
+    def step(weight: Tensor, momentum: Tensor, gradient: Tensor) -> Tensor:
+        momentum.mul_(0.9).add_(gradient)
+        weight.mul_(0.99).add_(momentum, alpha=-0.1)
+        return weight.square().sum()
+
+    run = fusee.compile(step, mode="reduce-overhead")
+    weight, momentum = random(40, 16), torch.zeros(40, 16, device="cuda")
+    ours, theirs = [weight.clone(), momentum.clone()], [weight, momentum]
+    for number in range(8):
+        gradient = random(40, 16)
+        if number == 5:
+            ours = [value.clone() for value in ours]
+        version = ours[0]._version
+        same((run(*ours, gradient), *ours), (step(*theirs, gradient), *theirs))
+        assert ours[0]._version > version
+    assert made and made[0].obstacle is None and any(one.replay for one in made[0]._recordings.values())
+
+
 def test_cuda_graph_on_other_streams_and_under_capture() -> None:
     run, x, weights = recorded_layers()
     expected = layers(x, *weights)

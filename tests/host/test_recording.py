@@ -11,10 +11,16 @@ import torch
 from torch import Tensor
 
 from fusee import _shim
-from fusee.host import recording
+from fusee.host import recording, tensors
 from fusee.host.recording import RecordedPlan
 
 Results = tuple[Any, ...]
+
+
+@pytest.fixture(autouse=True)
+def calibrated() -> None:
+    """Plans are recorded by what compiles them, which has done this."""
+    _shim.calibrate(torch)
 
 
 class FakeRecorder:
@@ -153,9 +159,11 @@ ALLOC = ("alloc", 2, 6, 1, 0, [5], [1])
 KERNEL: tuple[Any, ...] = ("kernel", 0, [0, 2], [], 5)
 
 
-def graph(steps: list[Any], kind: str = "cuda", device: str = "cuda:0", mutates: bool = False) -> dict[str, Any]:
+def graph(
+    steps: list[Any], kind: str = "cuda", device: str = "cuda:0", mutates: bool = False, flags: int = 0
+) -> dict[str, Any]:
     plan = {"steps": steps, "kernels": [(kind, "k", b"")]}
-    return {"inputs": [("x", ("float32", device, (5,), (1,)))], "mutates": mutates, "plan": plan}
+    return {"inputs": [("x", ("float32", device, (5,), (1,), 0, False, flags))], "mutates": mutates, "plan": plan}
 
 
 @pytest.mark.parametrize(
@@ -167,7 +175,8 @@ def graph(steps: list[Any], kind: str = "cuda", device: str = "cuda:0", mutates:
         (graph([("alloc", 2, 6, 0, -1, [5], [1]), *[KERNEL] * 4]), "on the CPU"),
         (graph([("aten", "aten::zeros", "", [("device", 0, -1)], [3]), *[KERNEL] * 4]), "on the CPU"),
         (graph([KERNEL] * 4, device="cpu"), "not all on one GPU"),
-        (graph([KERNEL] * 4, mutates=True), "in place"),
+        (graph([*[KERNEL] * 4, ("written", 0)], mutates=True), None),
+        (graph([KERNEL] * 4, mutates=True, flags=tensors.INFERENCE), "in place"),
     ],
 )
 def test_what_is_not_recorded_at_all(described: dict[str, Any], reason: str | None) -> None:
@@ -184,3 +193,90 @@ def test_addresses_are_those_of_the_elements() -> None:
     for numbers in ((1,), (4,), (-1,), ("x",)):
         with pytest.raises(TypeError):
             _shim.addresses(values, numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("steps", "written"),
+    [
+        ([("written", 1)], {1}),
+        ([("aten", "aten::add_", "Tensor", [("t", 0), ("t", 1)], [2])], {0}),
+        ([("view", 2, 1, [5], [1], 0), ("aten", "aten::mul_", "Tensor", [("t", 2), ("t", 0)], [3])], {1}),
+        (
+            [
+                ("aten", "aten::view", "", [("t", 0), ("ints", [5])], [2]),
+                ("aten", "aten::relu_", "", [("t", 2)], [3]),
+                ("aten", "aten::neg", "", [("t", 1)], [4]),
+                ("aten", "aten::neg_", "", [("t", 4)], [5]),
+            ],
+            {0},
+        ),
+    ],
+)
+def test_inputs_that_a_plan_writes(steps: list[Any], written: set[int]) -> None:
+    described = graph(steps, mutates=True)
+    described["inputs"] *= 2
+    assert recording.written_inputs(described) == frozenset(written)
+
+
+class WritingRecorder(FakeRecorder):
+    """Recording computes nothing: what a plan wrote to its arguments while it was recorded is taken back."""
+
+    def __init__(self, kept: list[Tensor]) -> None:
+        super().__init__()
+        self.kept = kept
+
+    def record(self, run: Callable[[], Results]) -> tuple[Callable[[], None], Results]:
+        before = [tensor.clone() for tensor in self.kept]
+        recorded = super().record(run)
+        for tensor, value in zip(self.kept, before, strict=True):
+            tensor.detach().copy_(value)
+        return recorded
+
+
+def accumulate(x: Tensor, total: Tensor) -> Results:
+    total.detach().add_(x)
+    return total, x * 2
+
+
+def writing(total: Tensor) -> tuple[RecordedPlan, WritingRecorder]:
+    recorder = WritingRecorder([total])
+    described = graph([("written", 1)], mutates=True)
+    described["inputs"] *= 2
+    return RecordedPlan(accumulate, described, recorder), recorder
+
+
+def test_inputs_are_written_once_and_count_it() -> None:
+    x, total, wanted = torch.randn(5), torch.zeros(5), torch.zeros(5)
+    run, recorder = writing(total)
+    for _ in range(4):
+        x.normal_()
+        wanted += x
+        version = total._version
+        same, doubled = run(x, total)
+        assert same is total and torch.equal(total, wanted) and torch.equal(doubled, x * 2)
+        assert total._version > version
+    assert recorder.records == 1 and recorder.replays == 3
+
+
+def test_written_inputs_that_move_are_copied_back() -> None:
+    x = torch.randn(5)
+    run, recorder = writing(torch.zeros(5))
+    totals = [torch.ones(5, requires_grad=True) for _ in range(5)]
+    for total in totals:
+        recorder.kept = [total]
+        with torch.no_grad():
+            same, _ = run(x, total)
+        assert same is total and torch.equal(total.detach(), 1 + x) and total._version > 0
+    assert recorder.records == 2 and run.obstacle is None
+
+
+def test_memory_that_is_copied_and_written_is_left_to_the_plan() -> None:
+    run, recorder = writing(torch.zeros(5))
+    for _ in range(4):
+        memory = torch.ones(10)
+        recorder.kept = [memory[:5]]
+        run(memory[5:], memory[:5])
+        want = torch.ones(10)
+        want[:5] += 1
+        assert torch.equal(memory, want)
+    assert run.obstacle is not None and "shares memory" in run.obstacle

@@ -1,8 +1,9 @@
 """``mode="reduce-overhead"``: a launch plan recorded as a CUDA graph, which the driver launches as a whole.
 
 A recording holds the addresses of its inputs. As long as a call's inputs lie at the same ones it is launched as it is;
-those that moved are copied to places of the recording's own from then on. Results are copied out, so that what a call
-has returned never changes. A plan that cannot be recorded runs as it is, and the log says why.
+those that moved are copied to places of the recording's own from then on, and back if the plan writes them. Results are
+copied out, so that what a call has returned never changes. A plan that cannot be recorded runs as it is, and the log
+says why.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .. import _shim, logs, settings
+from . import tensors
 
 MODES = frozenset({"reduce-overhead", "max-autotune"})
 LEAST_LAUNCHES = 4  # below this, launching one by one is as fast as a graph and the copies of its results
@@ -24,6 +26,7 @@ MOST_RECORDINGS = 8  # of one plan: for other sizes, numbers and streams
 
 _CUDA = 1  # c10::DeviceType
 _DTYPE, _DEVICE, _SIZES, _STRIDES = range(4)  # places in a tensor's metadata
+_FLAGS = 6
 
 Plan = Callable[..., tuple[Any, ...]]
 Replay = Callable[[], None]
@@ -144,6 +147,7 @@ class RecordedPlan:
         described = [metadata for _, metadata in graph["inputs"]]
         self._tensors = tuple(number for number, metadata in enumerate(described) if len(metadata) > _STRIDES)
         self._numbers = [number for number in range(len(graph["inputs"])) if number not in set(self._tensors)]
+        self._written = written_inputs(graph) or frozenset()
         self._symbolic = any(_is_symbolic(graph["inputs"][number][1]) for number in self._tensors)
         self._recordings: dict[Any, _Recording] = {}
         self._lock = threading.Lock()
@@ -163,12 +167,13 @@ class RecordedPlan:
                 self._recordings[key] = _Recording(self._tensors)
             return self._plan(*inputs)
         addresses = _shim.addresses(inputs, recording.fixed)
-        if recording.replay is None or addresses != recording.addresses:
-            try:
+        try:
+            if recording.replay is None or addresses != recording.addresses:
                 recording = self._recordings[key] = self._record(recording, inputs, addresses)
-            except (NotRecordable, RuntimeError) as error:
-                self._give_up(str(error))
-                return self._plan(*inputs)
+            self._check_apart(recording.moved, inputs)
+        except (NotRecordable, RuntimeError) as error:
+            self._give_up(str(error))
+            return self._plan(*inputs)
         return self._launch(recording, inputs)
 
     def _key(self, inputs: tuple[Any, ...]) -> Any:
@@ -202,8 +207,31 @@ class RecordedPlan:
         for number, place in zip(recording.moved, recording.places, strict=True):
             place.copy_(inputs[number].detach())
         recording.replay()
+        if self._written:
+            self._write_back(recording, inputs)
         results = zip(recording.results, recording.inputs, strict=True)
         return tuple([_copied(result) if number is None else inputs[number] for result, number in results])
+
+    def _write_back(self, recording: _Recording, inputs: tuple[Any, ...]) -> None:
+        """What was written to places goes to the inputs, and autograd hears of what was written in place."""
+        import torch
+
+        for number, place in zip(recording.moved, recording.places, strict=True):
+            if number in self._written:
+                inputs[number].detach().copy_(place)
+        for number in self._written.intersection(recording.fixed):
+            if not inputs[number].is_inference():
+                torch.autograd.graph.increment_version(inputs[number])
+
+    def _check_apart(self, moved: Sequence[int], inputs: tuple[Any, ...]) -> None:
+        """NotRecordable where memory that is copied and memory that is written are the same."""
+        if not moved or not self._written:
+            return
+        copied = {_storage(inputs[number]) for number in moved}
+        others = self._tensors if self._written.intersection(moved) else self._written
+        shared = any(_storage(inputs[number]) in copied for number in set(others).difference(moved))
+        if shared or len(copied) < len(moved):
+            raise NotRecordable("an input that moves shares memory with another one")
 
 
 def _pointers(addresses: bytes) -> memoryview:
@@ -258,13 +286,52 @@ def obstacle(graph: Mapping[str, Any]) -> str | None:
     devices = {metadata[_DEVICE] for metadata in tensors}
     if len(devices) != 1 or not next(iter(devices)).startswith("cuda"):
         return "its inputs are not all on one GPU"
-    if graph["mutates"]:
-        return "it changes its inputs in place"
+    if written_inputs(graph) is None:
+        return "it changes its inputs in place where that cannot be seen"
     if len(launches) < LEAST_LAUNCHES:
         return f"it has fewer than {LEAST_LAUNCHES} launches"
     if any(kernel[0] != "cuda" for kernel in plan["kernels"]) or any(map(_leaves_gpu, plan["steps"])):
         return "part of it runs on the CPU"
     return None
+
+
+def written_inputs(graph: Mapping[str, Any]) -> frozenset[int] | None:
+    """Numbers of the inputs that a graph's plan writes; None where they are not known."""
+    if not graph.get("mutates"):
+        return frozenset()
+    if any(len(metadata) > _FLAGS and metadata[_FLAGS] & tensors.INFERENCE for _, metadata in graph["inputs"]):
+        return None  # kernels that write these leave no trace in a plan
+    roots: dict[int, int] = {}
+    written: set[int] = set()
+    for step in graph["plan"]["steps"]:
+        if step[0] == "written":
+            written.add(step[1])
+        elif step[0] == "view":
+            base: int = step[2]
+            roots[step[1]] = roots.get(base, base)
+        elif step[0] == "aten":
+            slots, aliased = _aliases(step)
+            written.update(roots.get(slot, slot) for slot in slots)
+            for result in step[4]:
+                roots[result] = result if aliased is None else roots.get(aliased, aliased)
+    return frozenset(slot for slot in written if slot < len(graph["inputs"]))
+
+
+def _aliases(step: Sequence[Any]) -> tuple[list[int], int | None]:
+    """The slots that an operator writes, and one that its results may be views of."""
+    import torch
+
+    written: list[int] = []
+    aliased: int | None = None
+    schema = torch._C._get_schema(step[1], step[2])
+    for argument, given in zip(schema.arguments, step[3], strict=False):
+        if argument.alias_info is None or given[0] not in ("t", "tensors", "optional_tensors"):
+            continue
+        slots = list(given[1]) if given[0] != "t" else [given[1]]
+        aliased = slots[0] if slots else None
+        if argument.alias_info.is_write:
+            written += slots
+    return written, aliased
 
 
 def _leaves_gpu(step: Sequence[Any]) -> bool:
