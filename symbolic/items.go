@@ -603,22 +603,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 			return nil, true, unsupported(reasonRequested, "")
 		}
 	case "torch._tensor":
-		switch f.qualname {
-		case "Tensor.backward":
-			value, err := in.backwardCall(arguments, true)
-			return value, true, err
-		case "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
-			return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
-		case "Tensor.__torch_function__":
-			value, err := in.tensorTorchFunction(arguments)
-			return value, true, err
-		case "Tensor.__len__":
-			n, err := in.length(arguments.Positional[0])
-			return integer(int64(n)), true, err
-		case "Tensor.__iter__":
-			value, err := in.iterate(arguments.Positional[0])
-			return value, true, err
-		}
+		return in.knownTensorMethod(f.qualname, arguments)
 	case "torch.utils._foreach_utils":
 		if f.qualname == "_group_tensors_by_device_and_dtype" {
 			return in.groupTensors(arguments)
@@ -630,19 +615,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 	case "torch.autograd.profiler":
 		return in.labelMethod(f.qualname, arguments)
 	case "torch.autograd.function", "torch.autograd":
-		if f.qualname == "_is_checkpoint_valid" && f.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
-			value, err := in.stateOfEngine(f)
-			return value, true, err
-		}
-		if f.module == "torch.autograd" {
-			return in.autogradFunction(f, arguments)
-		}
-		if class, ok := firstClass(arguments); ok && f.qualname == "Function.apply" { // before torch 2.15
-			arguments.Positional = arguments.Positional[1:]
-			value, err := in.applyFunction(class, arguments)
-			return value, true, err
-		}
-		return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
+		return in.knownAutogradFunction(f, arguments)
 	case "torch.utils.checkpoint":
 		return nil, true, unsupported(reasonCheckpoint, "%s", f.qualname)
 	case "torch.overrides":
@@ -660,4 +633,42 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		return nil, true, unsupported(reasonOutput, "%s", f.qualname)
 	}
 	return nil, false, nil
+}
+
+// knownTensorMethod models methods of tensors that PyTorch writes in Python.
+func (in *Interpreter) knownTensorMethod(name string, arguments Arguments) (Value, bool, error) {
+	switch name {
+	case "Tensor.backward":
+		value, err := in.backwardCall(arguments, true)
+		return value, true, err
+	case "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
+		return nil, true, unsupported(reasonAutograd, "%s", name)
+	case "Tensor.__torch_function__":
+		value, err := in.tensorTorchFunction(arguments)
+		return value, true, err
+	case "Tensor.__len__":
+		n, err := in.length(arguments.Positional[0])
+		return integer(int64(n)), true, err
+	case "Tensor.__iter__":
+		value, err := in.iterate(arguments.Positional[0])
+		return value, true, err
+	}
+	return nil, false, nil
+}
+
+// knownAutogradFunction models what the modules of autograd define.
+func (in *Interpreter) knownAutogradFunction(f *Function, arguments Arguments) (Value, bool, error) {
+	if f.qualname == "_is_checkpoint_valid" && f.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
+		value, err := in.stateOfEngine(f)
+		return value, true, err
+	}
+	if f.module == "torch.autograd" {
+		return in.autogradFunction(f, arguments)
+	}
+	if class, ok := firstClass(arguments); ok && f.qualname == "Function.apply" { // before torch 2.15
+		arguments.Positional = arguments.Positional[1:]
+		value, err := in.applyFunction(class, arguments)
+		return value, true, err
+	}
+	return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 }
