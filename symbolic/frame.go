@@ -170,6 +170,9 @@ func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
 	if caller := callerOfCopy(frame); caller != nil {
 		return &restart{step: caller.step, reason: &Unsupported{reason.Reason, reason.Detail}}
 	}
+	if caller := callerOfRecursion(frame); caller != nil {
+		return &restart{step: caller.step, reason: &Unsupported{reason.Reason, reason.Detail}}
+	}
 	var blocked *Frame
 	for f := frame; f != nil; f = f.back {
 		if !f.resumable && f.back != nil {
@@ -191,6 +194,27 @@ func callerOfCopy(frame *Frame) *Frame {
 	var caller *Frame
 	for f := frame; f != nil; f = f.back {
 		if f.function.module == "copy" {
+			caller = f.back
+		}
+	}
+	return caller
+}
+
+// callerOfRecursion is the frame that entered the code which more than recursive of the frames under way run, nil where none is such: Python
+// makes the whole call, since each break inside would have to resume all of them, at one level after the other.
+func callerOfRecursion(frame *Frame) *Frame {
+	type place struct {
+		file, name string
+		line       int
+	}
+	at := func(f *Frame) place { return place{f.code.FileName, f.code.Name, f.code.FirstLine} } // resumed frames have code of their own
+	counts := map[place]int{}
+	for f := frame; f != nil; f = f.back {
+		counts[at(f)]++
+	}
+	var caller *Frame
+	for f := frame; f.back != nil; f = f.back {
+		if counts[at(f)] > recursive {
 			caller = f.back
 		}
 	}

@@ -12,6 +12,8 @@ import (
 // Limits of one capture: beyond them a graph break or plain Python is the better answer.
 const (
 	maxDepth = 200
+	// recursive is how many frames of one code are a recursion that is not broken inside.
+	recursive = 16
 	// maxNesting bounds calls that call each other without a frame, such as methods of builtin types.
 	maxNesting = 1500
 	maxSteps   = 2_000_000

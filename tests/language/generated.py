@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from checks import compare
 from outcome import Describer, Elements, observed
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 from variants import observer, opaque, words_of
 
 import fusee
@@ -21,6 +23,36 @@ NAME = "generated"
 FILENAME = "<random program>"
 
 Function = Callable[..., Any]
+
+
+class SingleDraws(TorchDispatchMode):
+    """Draws random numbers in float32 and converts them, as a generator draws others in float64."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **kwargs)
+        kept = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            result = func(*tree_map(single, args), **tree_map(single, kwargs))
+        finally:
+            torch.set_default_dtype(kept)
+        if func._schema.is_mutable:
+            return args[0].copy_(result)
+        return tree_map(double, result)
+
+
+def single(value: Any) -> Any:
+    """A value with float32 for float64, in tensors and as a dtype."""
+    if isinstance(value, torch.Tensor) and value.dtype is torch.float64:
+        return value.float()
+    return torch.float32 if value is torch.float64 else value
+
+
+def double(value: Any) -> Any:
+    """A value with float64 for float32."""
+    return value.double() if isinstance(value, torch.Tensor) and value.dtype is torch.float32 else value
 
 
 @dataclass(frozen=True)
@@ -55,7 +87,8 @@ class Generated:
         kept = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            return self.plain()
+            with SingleDraws():
+                return self.plain()
         finally:
             torch.set_default_dtype(kept)
 

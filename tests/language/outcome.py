@@ -27,11 +27,13 @@ FRAMES = re.compile(
     r"(Exception raised from [^\n]*?\(most recent call first\):)"
     r"(?:(?:\n|\\+n)(?:frame #\d+:|<omitting python frames>)(?:(?!\n|\\+n).)*)+"
 )
+# One node of autograd serves all results of a graph, as under torch.compile: its name is not that of eager.
+NODE = re.compile(r"(?<=\bgrad_fn=)<\w+>")
 
 
 def comparable(text: str) -> str:
-    """A text without what differs from run to run: addresses, and the frames of C++ behind an error of PyTorch."""
-    return ADDRESS.sub("0x", FRAMES.sub(r"\1", text))
+    """A text without addresses, the frames of C++ behind an error, and the names of nodes of autograd."""
+    return NODE.sub("<>", ADDRESS.sub("0x", FRAMES.sub(r"\1", text)))
 
 
 def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
+import torch
+from generated import SingleDraws
 from grammars import MIX
 from outcome import comparable
-from random_programs import failure, smaller, text_of
+from random_programs import deeper, failure, smaller, text_of
 
 COUNT = int(os.environ.get("FUSEE_TEST_PROGRAMS", "20"))
 SEED = int(os.environ.get("FUSEE_TEST_SEED", "0"))
@@ -33,3 +36,38 @@ def test_only_the_frames_of_an_error_are_left_out() -> None:
     assert comparable(stack + "\nbehind") == error + "\nbehind"
     assert comparable(repr(repr(stack + "\nbehind"))) == repr(repr(error + "\nbehind"))
     assert comparable("frame #0: of a picture") == "frame #0: of a picture"
+
+
+def test_only_the_name_of_a_node_of_autograd_is_left_out() -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert comparable(repr(x * 2)) == comparable(repr(x + 1))
+    assert comparable(repr(x * 2)) != comparable(repr((x * 2).detach()))
+    assert comparable("<AddBackward0>") == "<AddBackward0>"
+
+
+def test_numbers_of_float64_are_those_of_float32() -> None:
+    def drawn() -> list[torch.Tensor]:
+        torch.manual_seed(1)
+        x = torch.randn(3)
+        kept = torch.nn.functional.dropout(torch.randn_like(x), 0.5)
+        return [x, kept, torch.rand(4, 5), torch.empty(3).uniform_(), torch.randperm(4), torch.bernoulli(x.abs() / 4)]
+
+    expected = drawn()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with SingleDraws():
+            found = drawn()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert all(torch.equal(one.double(), other.double()) for one, other in zip(expected, found, strict=True))
+    assert found[0].dtype is torch.float64
+
+
+def test_deeper_adds_frames() -> None:
+    def depth() -> list[int]:
+        frame, count = sys._getframe(), 0
+        while frame := frame.f_back:  # type: ignore[assignment]
+            count += 1
+        return [count]
+
+    assert deeper(depth, 3)[0] == deeper(depth, 0)[0] + 3

@@ -369,7 +369,7 @@ $T.tolist()
 type($T)
 $T._base is None
 $T.is_set_to($T)
-$T.data_ptr() == $T.data_ptr()
+a.data_ptr() == z.data_ptr()
 $T.numpy()
 (v * 2 for v in $T)
 """)
