@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"slices"
+	"strings"
 
 	"fusee/bytecode"
 	"fusee/graph"
@@ -122,4 +123,16 @@ func (in *Interpreter) optimizerNumber(arguments Arguments) (Value, bool, error)
 		return value, true, err
 	}
 	return nil, err != nil, err
+}
+
+// changesUnseenLeaf says whether a call may change a leaf in place where gradients are on, but were off when the function was called: the host
+// asks its fake tensors in the mode of then, in which they refuse nothing.
+func (in *Interpreter) changesUnseenLeaf(call *hostedCall) bool {
+	if !in.state.GradMode || in.initial.GradMode || !strings.HasSuffix(call.target, "_") {
+		return false
+	}
+	return slices.ContainsFunc(call.args, func(arg graph.Value) bool {
+		meta, ok := graph.MetaOf(arg)
+		return ok && meta.RequiresGrad
+	})
 }

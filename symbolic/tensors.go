@@ -331,6 +331,9 @@ func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
 	if wrapped := in.wrappers(call.args, call.keywords); len(wrapped) > 0 {
 		return in.wrapperCall(call, wrapped)
 	}
+	if in.changesUnseenLeaf(call) {
+		return nil, unsupported(reasonTensorCall, "%s where gradients were off at the start, and are on", call.target)
+	}
 	for i, arg := range call.args {
 		call.args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call
 	}

@@ -121,3 +121,20 @@ def test_singular_matrices_are_captured() -> None:
     matrix = torch.eye(3) * 2
     assert torch.equal(fusee.compile(torch.linalg.inv, fullgraph=True)(matrix), torch.linalg.inv(matrix))
     assert torch.equal(fusee.compile(torch.linalg.solve, fullgraph=True)(matrix, matrix), torch.eye(3))
+
+
+def test_a_leaf_is_changed_where_gradients_are_on_again() -> None:
+    def changed(x: torch.Tensor, leaf: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            fusee.graph_break()
+        leaf.zero_()
+        return x + 1
+
+    fusee.reset()
+    compiled = fusee.compile(changed)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            compiled(torch.ones(3), torch.ones(3, requires_grad=True))
+    leaf = torch.ones(3)
+    assert torch.equal(compiled(torch.ones(3), leaf), torch.full((3,), 2.0))
+    assert torch.equal(leaf, torch.zeros(3))
