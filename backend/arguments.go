@@ -26,7 +26,7 @@ func (p *plan) call(op *operation) error {
 	results := &bytecode.List{}
 	for _, output := range op.outputs {
 		slot := -1 // not computed, not read, or an argument, whose own slot serves
-		if output != nil && (output.output || len(output.uses) > 0) {
+		if output != nil && (output.output || output.overwritten != nil || len(output.uses) > 0) {
 			slot = p.newSlot(output)
 			c.slots = append(c.slots, slot)
 		}

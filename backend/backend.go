@@ -21,6 +21,9 @@ type Options struct {
 	RoundIntermediates bool
 	// Unfused makes every operation a kernel of its own, to compare with.
 	Unfused bool
+	// Disjoint says that whoever runs a plan compares the addresses of its inputs first, as section 7 of docs/contracts.md says of "apart". Inputs that
+	// are written are no barriers then.
+	Disjoint bool
 	// Check runs the verifiers between passes.
 	Check bool
 }
@@ -55,6 +58,7 @@ func New(options Options) *Compiler { return &Compiler{options: options} }
 // Compiled is a compiled graph.
 type Compiled struct {
 	Plan     bytecode.Object // section 7 of docs/contracts.md
+	Apart    bool            // the plan is for inputs that do not share memory with those that it writes
 	Kernels  []Kernel
 	Steps    []string // the plan's steps for people
 	Warnings []string

@@ -35,6 +35,8 @@ type builder struct {
 	compilation *compilation
 	segment     int
 	arranging   arranging
+	raises      bool // an operation since the last barrier may raise
+	overwrites  bool // one writes memory that was there before
 }
 
 func (b *builder) input(input *graph.Input) {
@@ -89,8 +91,8 @@ func (b *builder) node(node *graph.Node) error {
 	return b.library(node)
 }
 
-// inPlace handles formulas that are stored to the memory of an argument. They are barriers, as library calls that change memory are. An operand that
-// shares the memory must be the very same elements, which are read before they are written.
+// inPlace handles formulas that are stored to the memory of an argument. They are barriers, as library calls that change memory are, unless supersede
+// can say who reads that memory. An operand that shares the memory must be the very same elements, which are read before they are written.
 func (b *builder) inPlace(node *graph.Node) bool {
 	if len(node.Mutates) != 1 || node.Random || len(node.Outputs) != 1 || node.Outputs[0].Relation.Kind != graph.RelationSame {
 		return false
@@ -103,17 +105,21 @@ func (b *builder) inPlace(node *graph.Node) bool {
 	}
 	for _, operand := range op.operands {
 		t := operand.tensor
-		if t != nil && t.root == target.root && t.meta.String() != target.meta.String() {
+		if t != nil && t.memory() == target.memory() && t.meta.String() != target.meta.String() {
 			return false
 		}
 	}
-	op.barrier = true
 	result := newTensor(outputName(node, 0), target.meta)
-	result.into = target
-	b.segment++
-	b.append(op, result)
-	target.root.uses = append(target.root.uses, op)
-	b.segment++
+	if b.separate(target) {
+		b.supersede(target, op, result)
+	} else {
+		op.barrier = true
+		result.into = target
+		b.segment++
+		b.append(op, result)
+		target.root.uses = append(target.root.uses, op)
+		b.segment++
+	}
 	b.rename(node, 0)
 	return true
 }
@@ -242,6 +248,7 @@ func (b *builder) loopOperand(value graph.Value, dtype graph.DType, device graph
 
 // append adds an operation with fresh outputs to the program.
 func (b *builder) append(op *operation, outputs ...*tensor) {
+	b.keepErrorsFirst(op)
 	op.index = len(b.program.operations)
 	op.segment = b.segment
 	op.outputs = outputs
@@ -288,6 +295,7 @@ func (b *builder) library(node *graph.Node) error {
 	if op.barrier {
 		b.segment++
 	}
+	markAliased(op)
 	return nil
 }
 

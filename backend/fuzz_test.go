@@ -39,7 +39,7 @@ func (g *generator) step() {
 	meta, _ := graph.MetaOf(g.pick())
 	rank := int64(max(meta.Dim(), 1))
 	dim := g.random.Int64N(rank)
-	switch g.random.IntN(14) {
+	switch g.random.IntN(18) {
 	case 0, 1, 2:
 		g.call(unary[g.random.IntN(len(unary))], g.pick())
 	case 3, 4, 5:
@@ -55,7 +55,7 @@ func (g *generator) step() {
 	case 10:
 		g.call([]string{"torch.unsqueeze", "torch.squeeze"}[g.random.IntN(2)], g.pick(), dim)
 		g.call("torch.narrow", g.pick(), dim, int64(0), int64(1+g.random.IntN(3)))
-	case 11:
+	case 11, 14, 15, 16, 17:
 		g.call(inPlace[g.random.IntN(len(inPlace))], g.pick(), g.pick())
 	case 12, 13:
 		g.index(dim)
@@ -119,6 +119,9 @@ func randomGraph(seed uint64, calls int) *graph.Graph {
 		g.graph.Outputs = append(g.graph.Outputs, g.pick())
 	}
 	g.graph.Outputs = append(g.graph.Outputs, g.values[len(g.values)-1])
+	for _, input := range g.graph.Inputs {
+		g.graph.Outputs = append(g.graph.Outputs, input) // what was written to it
+	}
 	return g.graph
 }
 

@@ -123,7 +123,7 @@ func unitSizes(rank int) []graph.Size {
 // pickable returns the formula that makes a tensor when it can be computed at single indices: nothing that it reads may have changed since.
 func (r *recipe) pickable(source *tensor) *operation {
 	op := source.producer
-	if op == nil || source.root != source || op.kind != pointwise || op.segment != r.b.segment || op.outputs[0].into != nil {
+	if op == nil || source.root != source || op.kind != pointwise || op.segment != r.b.segment || op.outputs[0].into != nil || op.readsOverwritten() {
 		return nil
 	}
 	for _, operand := range op.operands {

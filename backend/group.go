@@ -293,7 +293,7 @@ func (f *fusion) add(op *operation, g *group, m mapping) {
 	g.members = append(g.members, op)
 	g.mappings[op] = m
 	op.group = g
-	for _, user := range consumers(op) {
+	for _, user := range followers(op) {
 		if user.group != g && user.group != nil {
 			g.after[user.group] = true
 		}
@@ -305,7 +305,7 @@ const memberLimit = 96
 
 // join puts the operation into the group, placed by m, when no cycle of groups arises and what must be stored can be.
 func (f *fusion) join(op *operation, g *group, m mapping) bool {
-	if len(g.members) >= memberLimit || f.cyclic(op, g) {
+	if len(g.members) >= memberLimit || f.cyclic(op, g) || !f.undisturbed(op, g, m) {
 		return false
 	}
 	stored := f.mustStore(op, g)
@@ -403,7 +403,7 @@ func (op *operation) keeps() bool {
 
 // cyclic reports whether a group that uses the operation must run before g, in which case the operation cannot be made in g.
 func (f *fusion) cyclic(op *operation, g *group) bool {
-	for _, user := range consumers(op) {
+	for _, user := range followers(op) {
 		if user.group != g && user.group.reaches(g, map[*group]bool{}) {
 			return true
 		}
@@ -413,7 +413,7 @@ func (f *fusion) cyclic(op *operation, g *group) bool {
 
 // mustStore reports whether somebody outside the group needs the result.
 func (f *fusion) mustStore(op *operation, g *group) bool {
-	if op.outputs[0].output {
+	if op.outputs[0].output || op.leavesMemory(g) {
 		return true
 	}
 	for _, user := range consumers(op) {

@@ -174,6 +174,11 @@ func (k *kernelBuilder) open(inner bool) {
 // stores writes the chosen members that somebody outside needs.
 func (k *kernelBuilder) stores(members []*operation, chosen func(*operation) bool) {
 	for _, op := range members {
+		if chosen(op) && k.group.overwrites() && k.group.stored[op.outputs[0]] {
+			k.evaluate(op) // what reads memory comes before what stores to it
+		}
+	}
+	for _, op := range members {
 		output := op.outputs[0]
 		if !chosen(op) || !k.group.stored[output] {
 			continue
@@ -289,6 +294,7 @@ func (k *kernelBuilder) load(op *operation, t *tensor) value {
 
 // access registers a place in a buffer.
 func (k *kernelBuilder) access(root *tensor, typ loop.Type, mode loop.Mode, at strided) *loop.Access {
+	root = root.memory()
 	buffer, known := k.buffers[root]
 	if !known {
 		name := fmt.Sprintf("%s%d", map[loop.Mode]string{loop.Read: "in", loop.Write: "out"}[mode], len(k.buffers))

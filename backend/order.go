@@ -19,7 +19,7 @@ func common(c *compilation) error {
 				op.operands[index].tensor = t
 			}
 		}
-		if op.kind == library || op.barrier {
+		if op.kind == library || op.barrier || op.outputs[0].into != nil {
 			continue
 		}
 		key := op.key()
@@ -114,7 +114,7 @@ func (op *operation) needed() bool {
 		return true
 	}
 	for _, output := range op.outputs {
-		if output != nil && (output.output || len(output.uses) > 0) {
+		if output != nil && (output.output || output.into != nil || output.overwritten != nil || len(output.uses) > 0) {
 			return true
 		}
 	}
@@ -148,5 +148,8 @@ func schedule(c *compilation) error {
 		}
 	}
 	c.groups = ordered
+	if c.compiler.options.Check {
+		return verifyOrder(ordered)
+	}
 	return nil
 }

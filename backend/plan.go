@@ -49,6 +49,7 @@ func makePlan(c *compilation) error {
 	p.free(outputs)
 	c.plan = p
 	c.result.Plan = p.object(outputs)
+	c.result.Apart = len(c.program.apart) > 0
 	for _, step := range p.steps {
 		c.result.Steps = append(c.result.Steps, step.text)
 	}
@@ -75,7 +76,7 @@ func (p *plan) countWrites() {
 	for _, op := range p.compilation.program.operations {
 		for _, output := range op.outputs {
 			if output != nil && output.into != nil {
-				written[output.into.root] = true
+				written[output.memory()] = true
 			}
 		}
 	}
@@ -184,12 +185,15 @@ func (p *plan) slot(t *tensor) (int, error) {
 	if slot, ok := p.slotOf[t]; ok {
 		return slot, nil
 	}
+	if slot, ok := p.slotOf[t.memory()]; ok && t.into != nil {
+		return slot, nil
+	}
 	if t.untracked != nil && t.output {
 		op := &operation{kind: library, node: t.untracked, outputs: []*tensor{t}}
 		err := p.call(op)
 		return p.slotOf[t], err
 	}
-	base, ok := p.slotOf[t.root]
+	base, ok := p.slotOf[t.memory()]
 	if !ok || t.root == t {
 		return 0, errors.Newf("%s is read before it is made", t.name)
 	}
@@ -266,9 +270,24 @@ func (p *plan) object(outputs []int) bytecode.Object {
 	if slices.ContainsFunc(p.compilation.graph.Inputs, wantsGradient) {
 		result.Set("no_grad", true)
 	}
+	if len(p.compilation.program.apart) > 0 {
+		result.Set("apart", p.apart())
+	}
 	return result
 }
 
 // wantsGradient finds inputs on whose account operators would record what they do, though no result of a plan requires gradients: the program
 // turned grad mode off around them.
 func wantsGradient(input *graph.Input) bool { return input.Meta.RequiresGrad }
+
+// apart lists all inputs that are tensors, with the bytes of an element, the number of dimensions, and whether one is written without a barrier.
+func (p *plan) apart() *bytecode.List {
+	result := &bytecode.List{}
+	for slot, input := range p.compilation.program.inputs {
+		if input != nil {
+			written := slices.Contains(p.compilation.program.apart, input)
+			result.Items = append(result.Items, bytecode.Tuple{int64(slot), int64(input.meta.DType.Bytes()), int64(input.meta.Dim()), written})
+		}
+	}
+	return result
+}

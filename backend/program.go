@@ -9,15 +9,27 @@ import (
 
 // tensor is a value of the program. A view names the tensor whose memory it describes as its root; all others are their own root.
 type tensor struct {
-	name      string
-	meta      graph.Meta
-	root      *tensor
-	producer  *operation // nil for inputs
-	input     int        // number of the graph input, −1 for none
-	uses      []*operation
-	output    bool        // the graph returns it
-	into      *tensor     // an in-place operation's result: the tensor whose memory it is stored to
-	untracked *graph.Node // of a view that torch does not count as one
+	name     string
+	meta     graph.Meta
+	root     *tensor
+	producer *operation // nil for inputs
+	input    int        // number of the graph input, −1 for none
+	uses     []*operation
+	output   bool    // the graph returns it
+	into     *tensor // an in-place operation's result: the tensor whose memory it is stored to
+	// overwritten is the operation, no barrier, that stores its result over the tensor: what reads the tensor comes before it.
+	overwritten *operation
+	aliased     bool        // a library call gave views of the memory that do not name it as their root
+	untracked   *graph.Node // of a view that torch does not count as one
+}
+
+// memory returns the tensor whose memory the tensor's elements are in.
+func (t *tensor) memory() *tensor {
+	memory := t.root
+	for memory.into != nil {
+		memory = memory.into.root
+	}
+	return memory
 }
 
 // scalar is a number that is known at run time only: a graph input or a size.
@@ -75,6 +87,8 @@ type program struct {
 	operations []*operation
 	outputs    []operand
 	values     map[valueKey]operand
+	// apart lists the inputs that are written without a barrier: a plan may only run where no other input shares memory with them.
+	apart []*tensor
 }
 
 // valueKey identifies a graph value; *graph.Output pointers are not unique.

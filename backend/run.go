@@ -30,7 +30,7 @@ var ErrNotRunnable = errors.New("the graph calls operators that only torch can r
 // Run compiles a graph to WebAssembly and executes its plan on the inputs in order. With fuse false every operation is a kernel of its own. The
 // error is ErrNotRunnable where the graph needs torch.
 func Run(ctx context.Context, g *graph.Graph, inputs []*Data, fuse bool) ([]*Data, error) {
-	compiler := New(Options{Emitters: map[string]Emitter{"cpu": wasmEmitter{}, "cuda": wasmEmitter{}}, Check: true, RoundIntermediates: true, Unfused: !fuse})
+	compiler := New(Options{Emitters: map[string]Emitter{"cpu": wasmEmitter{}, "cuda": wasmEmitter{}}, Check: true, RoundIntermediates: true, Unfused: !fuse, Disjoint: fuse})
 	compiled, err := compiler.Compile(g)
 	if err != nil {
 		return nil, err

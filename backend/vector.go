@@ -145,7 +145,10 @@ func (c *replicator) reduces(t *tensor) bool {
 
 // writable reports whether an operation is a formula or reduction over the row, whose operands still have the values that it read.
 func (c *replicator) writable(op *operation) bool {
-	if op.kind == library || op.barrier || op.segment != c.recipe.b.segment || !c.shaped(op.outputs[0]) || c.within != nil && op.node != c.within {
+	if op.kind == library || op.barrier || op.outputs[0].into != nil || op.readsOverwritten() {
+		return false
+	}
+	if op.segment != c.recipe.b.segment || !c.shaped(op.outputs[0]) || c.within != nil && op.node != c.within {
 		return false
 	}
 	for _, operand := range op.operands {

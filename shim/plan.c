@@ -231,10 +231,20 @@ static int run_steps(const LaunchPlan *plan, Slot *slots) {
     return status;
 }
 
-static PyObject *run_plan(const LaunchPlan *plan, PyObject *const *inputs, Slot *slots) {
+static PyObject *run_fallback(const LaunchPlan *plan, PyObject *const *inputs) {
+    if (plan->fallback)
+        return PyObject_Vectorcall(plan->fallback, inputs, (size_t)plan->input_count, NULL);
+    PyErr_SetString(PyExc_RuntimeError, "inputs of a launch plan share memory that it writes");
+    return NULL;
+}
+
+static PyObject *run_plan(LaunchPlan *plan, PyObject *const *inputs, Slot *slots) {
     for (Py_ssize_t i = 0; i < plan->input_count; i++)
         if (adopt_input(&slots[i], inputs[i], plan->input_kinds[i]))
             return NULL;
+    int apart = plan->apart_count ? plan_inputs_are_apart(plan, slots) : 1;
+    if (apart <= 0)
+        return apart ? NULL : run_fallback(plan, inputs);
     return run_steps(plan, slots) ? NULL : collect_outputs(plan, slots);
 }
 

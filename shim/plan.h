@@ -42,6 +42,20 @@ typedef struct Step {
     };
 } Step;
 
+/* An input whose memory must be apart from that of those that are written. */
+typedef struct ApartInput {
+    Py_ssize_t slot;
+    int64_t item_bytes;
+    Py_ssize_t dimensions;
+    bool written;
+} ApartInput;
+
+/* The bytes from the first element of an input to its last. */
+typedef struct AddressRange {
+    uintptr_t begin, end;
+    bool written;
+} AddressRange;
+
 typedef struct LaunchPlan {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -53,7 +67,16 @@ typedef struct LaunchPlan {
     Kernel *kernels;
     bool portable; /* made for the portable path */
     bool no_grad;  /* the steps run with grad mode off */
+    PyObject *fallback; /* called instead where inputs that must be apart overlap; may be NULL */
+    ApartInput *apart;
+    Py_ssize_t apart_count;
+    AddressRange *proven; /* of the inputs that were found to be apart last */
 } LaunchPlan;
+
+/* 1 if the plan may run on these inputs, 0 if inputs share memory that it takes to be apart, −1 and an exception. */
+int plan_inputs_are_apart(LaunchPlan *plan, Slot *slots);
+/* `source` is the "apart" of a plan. */
+int plan_parse_apart(LaunchPlan *plan, PyObject *source, SlotUse *uses);
 
 PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names);
 

@@ -346,9 +346,10 @@ static bool item_is_true(PyObject *plan, const char *key) {
 }
 
 static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
+    PyObject *apart = PyDict_GetItemString(source, "apart");
     plan->no_grad = item_is_true(source, "no_grad");
     if (item_number(source, "inputs", &plan->input_count) || item_number(source, "slots", &plan->slot_count) ||
-        prepare_slots(plan, uses))
+        prepare_slots(plan, uses) || (apart && plan_parse_apart(plan, apart, uses)))
         return -1;
     PyObject *kernels = item_list(source, "kernels");
     PyObject *steps = kernels ? item_list(source, "steps") : NULL;
@@ -368,9 +369,9 @@ static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"plan", NULL};
-    PyObject *source;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:LaunchPlan", names, &PyDict_Type, &source))
+    static char *names[] = {"plan", "fallback", NULL};
+    PyObject *source, *fallback = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!|O:LaunchPlan", names, &PyDict_Type, &source, &fallback))
         return NULL;
     if (!torch.ready)
         return PyErr_Format(PyExc_RuntimeError, "calibrate(torch) must come before the first launch plan");
@@ -379,6 +380,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         return NULL;
     SlotUse uses = {0, NULL};
     plan->vectorcall = plan_vectorcall;
+    plan->fallback = Py_XNewRef(fallback);
     plan->portable = !torch.direct;
     int status = parse_plan(plan, source, &uses);
     PyMem_Free(uses.kinds);
@@ -414,6 +416,7 @@ static void free_step(Step *step) {
 /* By step, since two outputs may be the same tensor. */
 static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
     LaunchPlan *plan = (LaunchPlan *)self;
+    Py_VISIT(plan->fallback);
     for (Py_ssize_t i = 0; i < plan->step_count; i++) {
         int status = plan->steps[i].kind == STEP_ALLOCATE
                          ? recycler_traverse(plan->steps[i].tensor.recycler, visit, arg)
@@ -426,6 +429,7 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static int plan_clear(PyObject *self) {
     LaunchPlan *plan = (LaunchPlan *)self;
+    Py_CLEAR(plan->fallback);
     for (Py_ssize_t i = 0; i < plan->step_count; i++)
         if (plan->steps[i].kind == STEP_ALLOCATE)
             recycler_clear(plan->steps[i].tensor.recycler);
@@ -446,6 +450,9 @@ static void plan_dealloc(PyObject *self) {
     PyMem_Free(plan->outputs);
     PyMem_Free(plan->recyclers);
     PyMem_Free(plan->input_kinds);
+    PyMem_Free(plan->apart);
+    PyMem_Free(plan->proven);
+    Py_XDECREF(plan->fallback);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -479,7 +486,8 @@ static PyMethodDef plan_methods[] = {
 
 PyTypeObject LaunchPlanType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fusee._shim.LaunchPlan",
-    .tp_doc = "LaunchPlan(plan): a compiled graph; called with its inputs, returns the tuple of its outputs.",
+    .tp_doc = "LaunchPlan(plan, fallback=None): a compiled graph; called with its inputs, returns the tuple of its outputs. The "
+              "fallback is called instead where inputs share memory that the plan takes to be apart.",
     .tp_basicsize = sizeof(LaunchPlan),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_traverse = plan_traverse,

@@ -131,9 +131,12 @@ class CompiledFunction:
         """The entry whose guards hold now; for a host that waited while another thread compiled."""
 
 class LaunchPlan:
-    """A compiled graph: called with its inputs, returns the tuple of its outputs."""
+    """A compiled graph: called with its inputs, returns the tuple of its outputs.
 
-    def __new__(cls, plan: dict[str, Any]) -> LaunchPlan: ...
+    ``fallback`` is called instead where inputs share memory that the plan takes to be apart; RuntimeError without one.
+    """
+
+    def __new__(cls, plan: dict[str, Any], fallback: Callable[..., Any] | None = None) -> LaunchPlan: ...
     def __call__(self, *inputs: Any) -> tuple[Any, ...]: ...
     def describe(self) -> list[tuple[Any, ...]]:
         """A tuple per step, its kind first; ("aten", operator, way) tells how each operator is called."""

@@ -22,6 +22,7 @@ ARTIFACTS: Mapping[str, str] = {
     "output_code": "the source of the generated kernels",
     "bytecode": "the rewritten code object",
     "cudagraphs": "what was recorded as a CUDA graph, and why something was not",
+    "aliasing": "graphs that Python runs for a call, as tensors that they write share memory with others",
     "trace": "each question of the compiler and its answer",
 }
 

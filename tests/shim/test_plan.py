@@ -633,3 +633,33 @@ def test_layout_of_one_element_a_dimension(mode: str) -> None:
         assert result.stride() == torch.relu(x).stride()
     with pytest.raises(ValueError, match="slot 1"):
         plan(1, 2, [0], [("layout", 1, [1])])
+
+
+# ---- inputs that must be apart ----
+
+
+def test_inputs_that_are_written_must_be_apart(mode: str, kernels: bytes) -> None:
+    """The fallback is called, with nothing of the plan run, where a written input shares memory with another."""
+    apart = [(0, 8, 1, True), (1, 8, 2, False)]
+    described = {"inputs": 2, "slots": 2, "outputs": [], "steps": [("kernel", 0, [0], [], 1)], "apart": apart}
+    described["kernels"] = [("cpu", "mark", kernels)]
+    given: list[Any] = []
+    run = _shim.LaunchPlan(described, lambda *inputs: given.append(inputs))
+    base = torch.zeros(12, dtype=torch.int64)
+    for first, second, overlap in (
+        (base[:4], base[4:8].view(2, 2), False),
+        (base[:4], base[3:7].view(2, 2), True),
+        (base[:4], base[4:8].view(2, 2), False),
+        (base[4:8], base.as_strided((2, 2), (8, 2), 1), True),
+        (base[4:8], base[:4].view(2, 2), False),
+        (base[4:8], base[4:4].view(0, 1), False),
+    ):
+        base.zero_()
+        given.clear()
+        run(first, second)
+        assert bool(given) == overlap and bool(base.any()) != overlap
+        assert not overlap or (given[0][0] is first and given[0][1] is second)
+    with pytest.raises(RuntimeError, match="share memory"):
+        _shim.LaunchPlan(described)(base[:4], base.view(6, 2))
+    with pytest.raises(ValueError, match="bad sizes"):
+        _shim.LaunchPlan({**described, "apart": [(0, 0, 1, True)]})

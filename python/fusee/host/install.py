@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .. import _helpers, _shim, backends, pygraph, training
+from .. import _helpers, _shim, backends, logs, pygraph, training
 from ..errors import HostFailure
 from . import autocast, guards, names, recording
 from .answer import Answers
@@ -85,13 +85,31 @@ class Installer:
         return self._graphs[index]
 
     def _runner(self, graph: dict[str, Any]) -> Any:
-        run: Callable[..., Any]
         if graph["runs"] == "plan":
             options = self._family.options
-            run = recording.wrap(_shim.LaunchPlan(graph["plan"]), graph, options.mode, options.changed)
+            plan = _shim.LaunchPlan(graph["plan"], self._fallback(graph) if graph["plan"].get("apart") else None)
+            run = recording.wrap(plan, graph, options.mode, options.changed)
             return training.with_freed_history(run, graph) if graph.get("freed") else run
         if graph["runs"] == "training":
             return training.TrainedGraph(graph, Answers(self._table).build)
+        return self._in_python(graph)
+
+    def _fallback(self, graph: dict[str, Any]) -> Callable[..., Any]:
+        """What runs a graph instead of its plan where inputs overlap, built when that happens first."""
+        changed = self._family.options.changed
+        called: list[Callable[..., Any]] = []
+
+        def run_in_python(*inputs: Any) -> Any:
+            if not called:
+                called.append(self._in_python(graph))
+                reason = "tensors that it writes share memory with others that it is given"
+                logs.log("aliasing", f"Python runs {graph['name']} for a call: {reason}", changed)
+            return called[0](*inputs)
+
+        return run_in_python
+
+    def _in_python(self, graph: dict[str, Any]) -> Any:
+        run: Callable[..., Any]
         backend = backends.lookup(self._family.options.backend)
         value = Answers(self._table).build
         if backend is None:

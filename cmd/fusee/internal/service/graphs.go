@@ -45,14 +45,14 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 	case returnsDetached(g):
 		compiled.Why = "it returns a view, detached from gradients, of an argument that they flow through"
 	default:
-		s.planGraph(compiled, request)
+		s.planGraph(compiled, request, true)
 	}
 	return compiled
 }
 
-func (s *Service) planGraph(compiled *CompiledGraph, request *request) {
+func (s *Service) planGraph(compiled *CompiledGraph, request *request, disjoint bool) {
 	compiled.warnings = s.missingGenerators(compiled.Graph, request)
-	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request)
+	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request, disjoint)
 }
 
 // expandGraph writes the gradients that a graph asks for into it, and lowers it whole.
@@ -66,7 +66,7 @@ func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
 	default:
 		compiled.warnings = s.missingGenerators(compiled.Graph, request)
 		compiled.Freed = whole.Freed
-		compiled.Compiled = s.plan(whole.Graph, compiled, request)
+		compiled.Compiled = s.plan(whole.Graph, compiled, request, true)
 	}
 }
 
@@ -79,19 +79,21 @@ func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
 	}
 	compiled.warnings = s.missingGenerators(compiled.Graph, request)
 	trained := &TrainedGraph{Training: training}
-	if trained.ForwardPlan = s.plan(training.Forward, compiled, request); trained.ForwardPlan == nil {
+	if trained.ForwardPlan = s.plan(training.Forward, compiled, request, false); trained.ForwardPlan == nil {
 		return
 	}
-	if trained.BackwardPlan = s.plan(training.Backward, compiled, request); trained.BackwardPlan != nil {
+	if trained.BackwardPlan = s.plan(training.Backward, compiled, request, false); trained.BackwardPlan != nil {
 		compiled.Trained = trained
 	}
 }
 
-// plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why.
-func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request) *backend.Compiled {
+// plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why. Disjoint: Python runs the graph for calls whose
+// inputs overlap.
+func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request, disjoint bool) *backend.Compiled {
 	compiler := backend.New(backend.Options{
 		Emitters:           s.generators.forDevices(request.architecture),
 		RoundIntermediates: s.setting(request, "numerics") == "eager",
+		Disjoint:           disjoint,
 	})
 	plan, err := compiler.Compile(g)
 	if plan != nil {
@@ -180,11 +182,16 @@ func wireGraphs(graphs []*CompiledGraph) *bytecode.List {
 	return list
 }
 
-// wire writes a graph as docs/contracts.md, section 5; nodes and outputs go along only where Python runs them.
+// wire writes a graph as docs/contracts.md, section 5; nodes and outputs go along only where Python runs them, if only
+// for calls whose inputs overlap.
 func (c *CompiledGraph) wire() *bytecode.Dict {
 	wired := c.wireHead()
 	if c.Compiled != nil {
-		wired.Set("inputs", newNodeWriter(c.Graph).inputs())
+		if writer := newNodeWriter(c.Graph); c.Compiled.Apart {
+			writer.into(wired)
+		} else {
+			wired.Set("inputs", writer.inputs())
+		}
 		if len(c.Freed) > 0 {
 			wired.Set("freed", wiredInts(c.Freed))
 		}

@@ -50,7 +50,7 @@ func (s *Service) lowerGraph(session *trace.Session, item bytecode.Object, reque
 	case err != nil:
 		return nil, err
 	default:
-		s.planGraph(compiled, request)
+		s.planGraph(compiled, request, false)
 	}
 	return compiled, nil
 }
