@@ -72,6 +72,9 @@ type Node struct {
 	Function *Function
 	Captured []Value
 
+	// CastCache numbers the cache of autocast in which the operation finds casts of weights that operations before it made; 0 for none.
+	CastCache int
+
 	// Schema is the signature of an aten operator that the table does not hold, as the host gave it; nil otherwise.
 	Schema *Schema
 }

@@ -9,7 +9,7 @@ import (
 // Lower gives the graph with every torch-level node replaced by the aten operators of its expansion. It fails on nodes that
 // have none: calls the tables do not know and the host did not trace.
 func (g *Graph) Lower() (*Graph, error) {
-	l := &lowering{graph: &Graph{Name: g.Name, Inputs: g.Inputs, Shapes: g.Shapes}, replaced: map[storageKey]Value{}}
+	l := &lowering{graph: &Graph{Name: g.Name, Inputs: g.Inputs, Shapes: g.Shapes}, replaced: map[storageKey]Value{}, casts: map[cachedCast]*Output{}}
 	for _, n := range g.Nodes {
 		if err := l.lowerNode(n); err != nil {
 			return nil, errors.Wrapf(err, "lowering %s of graph %s", n.Name, g.Name)
@@ -22,6 +22,14 @@ func (g *Graph) Lower() (*Graph, error) {
 type lowering struct {
 	graph    *Graph
 	replaced map[storageKey]Value
+	casts    map[cachedCast]*Output
+}
+
+// cachedCast is what autocast keeps a cast by: the cache, and the weight with the dtype that it is cast to.
+type cachedCast struct {
+	cache  int
+	weight *Input
+	dtype  DType
 }
 
 func (l *lowering) lowerNode(n *Node) error {
@@ -35,10 +43,44 @@ func (l *lowering) lowerNode(n *Node) error {
 	}
 	var last *Node
 	for _, e := range n.Expansion {
+		if last = l.knownCast(n, e); last != nil {
+			continue
+		}
 		last = l.copyNode(e)
 		last.Origin = n.Origin
 	}
 	return l.bindResults(n, last)
+}
+
+// knownCast is the cast that a step of a node's expansion would make again, nil where it has to be made. So the gradients of all uses of a
+// weight are added before they are cast back, as autocast's cache has it (cached_cast in aten/src/ATen/autocast_mode.cpp of PyTorch).
+func (l *lowering) knownCast(n, e *Node) *Node {
+	cast, cached := castOfWeight(n, e)
+	if !cached {
+		return nil
+	}
+	known := l.casts[cast]
+	if known == nil {
+		l.casts[cast] = l.copyNode(e).Output(0)
+		return l.casts[cast].Node
+	}
+	l.replaced[storageKey{node: e}] = known
+	return known.Node
+}
+
+// castOfWeight tells casts that autocast keeps: of leaves that require gradients, to a narrower dtype, which are not the result of the
+// operation, as those are that the program asks for.
+func castOfWeight(n, e *Node) (cast cachedCast, cached bool) {
+	if n.CastCache == 0 || n.Unrecorded || e.Target != "aten._to_copy.default" || len(e.Keywords) != 1 || e.Keywords[0].Name != "dtype" {
+		return cast, false
+	}
+	weight, given := e.Args[0].(*Input)
+	dtype, named := e.Keywords[0].Value.(DType)
+	if !given || !named || mentions(n.ExpansionResults, e.Output(0)) {
+		return cast, false
+	}
+	kept := weight.Meta.RequiresGrad && weight.Meta.DType == Float32 && weight.Meta.Flags&(FlagView|FlagGradFn) == 0
+	return cachedCast{n.CastCache, weight, dtype}, kept && (dtype == BFloat16 || dtype == Float16)
 }
 
 func (l *lowering) bindResults(n, last *Node) error {

@@ -12,6 +12,8 @@ type Autocast struct {
 	Devices []AutocastDevice
 	Cache   bool
 	Nesting int64 // blocks that were entered and not left
+
+	clears int // how often the capture has emptied the cache
 }
 
 // AutocastDevice is the state for one type of device, such as "cpu"; DType is the name of a dtype, such as "bfloat16".
@@ -45,6 +47,14 @@ func (a *Autocast) enabled() bool {
 	return false
 }
 
+// castCache is the number of the cache that operations keep casts in; 0 where they keep none.
+func (a *Autocast) castCache() int {
+	if !a.Cache || !a.enabled() {
+		return 0
+	}
+	return a.clears + 1
+}
+
 // wire writes the state for a question about an operation; nil where nothing is cast.
 func (a *Autocast) wire() bytecode.Object {
 	if !a.enabled() {
@@ -57,8 +67,8 @@ func (a *Autocast) wire() bytecode.Object {
 	return wired
 }
 
-// autocastCall models the functions that torch.autocast is made of. Those that change the state are nodes of the graph as well, for graphs
-// under autocast run in Python, under torch's own.
+// autocastCall models the functions that torch.autocast is made of. Those that change the state are nodes of the graph as well, for where
+// Python runs it, under torch's own; in a plan the casts are operations.
 func (in *Interpreter) autocastCall(name string, arguments Arguments) (Value, bool, error) {
 	values, err := in.realAll(arguments.Positional)
 	if err != nil || len(arguments.Keywords) > 0 {
@@ -74,6 +84,7 @@ func (in *Interpreter) autocastCall(name string, arguments Arguments) (Value, bo
 	case "autocast_decrement_nesting":
 		return in.nestAutocast(-1), true, nil
 	case "clear_autocast_cache":
+		in.autocast.clears++
 		return none(), true, in.changeAutocast(name, nil)
 	case "set_autocast_cache_enabled":
 		if enabled, ok := truthOf(values); ok {

@@ -373,6 +373,7 @@ func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) 
 	node.Callee = int64(call.callee)
 	node.Unrecorded = !in.state.GradMode
 	node.Origin = in.origin()
+	node.CastCache = in.autocast.castCache()
 	node.MayRaise = true // for all that is known: fake tensors have neither contents nor memory
 	in.hosted[node] = true
 	result, err := in.readStructure(node, outcome.Structure)
@@ -384,7 +385,6 @@ func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) 
 	if err != nil {
 		return nil, err
 	}
-	in.pythonOnly = in.pythonOnly || in.state.Autocast
 	if !expanded {
 		in.pythonOnly = true
 		node.Mutates = mutatedArguments(node, outcome)

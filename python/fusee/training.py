@@ -134,16 +134,26 @@ def _function() -> Any:
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
             """The gradients of the graph's inputs."""
-            graph: TrainedGraph = ctx.graph
-            saved = ctx.saved_tensors
-            given = graph.chosen(gradients)
-            if torch.is_grad_enabled() or any(gradient is None for gradient in given):
-                _check_unchanged(ctx)
-                return graph.recomputed(ctx.inputs, given, ctx.random_state)
-            fitted = [graph.fitted(gradient, place) for place, gradient in enumerate(given)]
-            return graph.by_input(graph.backward(*saved, *fitted))
+            if not torch._C._is_any_autocast_enabled():
+                return _gradients(ctx, gradients)
+            with torch._C._DisableAutocast():  # the plan has its casts among its operations
+                return _gradients(ctx, gradients)
 
     return CompiledGraph
+
+
+def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
+    """The gradients of the inputs of a graph, of those of its differentiable results."""
+    import torch
+
+    graph: TrainedGraph = ctx.graph
+    saved = ctx.saved_tensors
+    given = graph.chosen(gradients)
+    if torch.is_grad_enabled() or any(gradient is None for gradient in given):
+        _check_unchanged(ctx)
+        return graph.recomputed(ctx.inputs, given, ctx.random_state)
+    fitted = [graph.fitted(gradient, place) for place, gradient in enumerate(given)]
+    return graph.by_input(graph.backward(*saved, *fitted))
 
 
 def with_freed_history(run: Run, graph: dict[str, Any]) -> Run:

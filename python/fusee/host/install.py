@@ -87,11 +87,15 @@ class Installer:
     def _runner(self, graph: dict[str, Any]) -> Any:
         if graph["runs"] == "plan":
             options = self._family.options
+            if graph.get("autocast") and graph["plan"].get("apart"):
+                return self._in_python(graph)  # as the fallback does, for which autocast must be on
             plan = _shim.LaunchPlan(graph["plan"], self._fallback(graph) if graph["plan"].get("apart") else None)
             run = recording.wrap(plan, graph, options.mode, options.changed)
+            run = _within(_without_autocast(), run) if graph.get("autocast") else run
             return training.with_freed_history(run, graph) if graph.get("freed") else run
         if graph["runs"] == "training":
-            return training.TrainedGraph(graph, Answers(self._table).build)
+            trained = training.TrainedGraph(graph, Answers(self._table).build)
+            return _within(_without_autocast(), trained) if graph.get("autocast") else trained
         return self._in_python(graph)
 
     def _fallback(self, graph: dict[str, Any]) -> Callable[..., Any]:
@@ -182,6 +186,13 @@ def _within(mode: Callable[[], Any], run: Callable[..., Any]) -> Callable[..., A
             return run(*inputs)
 
     return within
+
+
+def _without_autocast() -> Callable[[], Any]:
+    """The mode in which torch makes no casts: a plan has those of the program among its operations."""
+    import torch
+
+    return torch._C._DisableAutocast
 
 
 def _without_overrides(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -92,8 +92,13 @@ def _is_tensor_function(function: types.BuiltinFunctionType) -> bool:
 def _class_builtin(owner: Any, name: str) -> str:
     full = type_name(owner)
     if full.startswith("torch._C._VariableFunctions"):
-        return f"torch.{name}"
+        return f"torch._VF.{name}" if _is_wrapped(name) else f"torch.{name}"
     return f"{_owner_name(_defining_class(owner, name))}.{name}"
+
+
+def _is_wrapped(name: str) -> bool:
+    """Whether ``torch`` has a Python function of that name, which takes other arguments than the one in C that it calls."""
+    return type(vars(sys.modules["torch"]).get(name)) is types.FunctionType
 
 
 def _defining_class(cls: type, name: str) -> type:

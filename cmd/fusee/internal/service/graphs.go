@@ -19,6 +19,7 @@ type CompiledGraph struct {
 	Compiled *backend.Compiled // nil when Python runs the nodes one by one
 	Trained  *TrainedGraph     // set instead of Compiled where autograd records the graph
 	Freed    []int             // the outputs that require gradients, and whose history backward within the graph has gone through
+	Autocast bool              // it is called under autocast, which must not cast again what a plan does
 	Why      string            // why Python runs it
 	warnings []string
 }
@@ -32,7 +33,7 @@ type TrainedGraph struct {
 // compileGraph lowers a graph to a launch plan, or to two where gradients are recorded, or leaves it to Python: for another backend, or where
 // differentiation or lowering fails.
 func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool) *CompiledGraph {
-	compiled := &CompiledGraph{Graph: g}
+	compiled := &CompiledGraph{Graph: g, Autocast: request.capture.State.Autocast}
 	switch {
 	case request.python:
 		compiled.Why = "another backend was asked for"
@@ -57,7 +58,7 @@ func (s *Service) planGraph(compiled *CompiledGraph, request *request, disjoint 
 
 // expandGraph writes the gradients that a graph asks for into it, and lowers it whole.
 func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
-	whole, err := autograd.Expand(withoutModes(compiled.Graph), request.capture.State)
+	whole, err := autograd.Expand(withoutModes(compiled.Graph), request.lowered())
 	switch {
 	case err != nil:
 		compiled.Why = "gradients are asked for: " + errors.UnwrapAll(err).Error()
@@ -72,7 +73,7 @@ func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
 
 // trainGraph differentiates a graph and lowers both parts.
 func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
-	training, err := autograd.Differentiate(withoutModes(compiled.Graph), request.capture.State)
+	training, err := autograd.Differentiate(withoutModes(compiled.Graph), request.lowered())
 	if err != nil {
 		compiled.Why = "gradients are recorded: " + errors.UnwrapAll(err).Error()
 		return
@@ -261,6 +262,9 @@ func (c *CompiledGraph) wireHead() *bytecode.Dict {
 	wired.Set("mutates", mutates(c.Graph))
 	if c.Graph.Inference {
 		wired.Set("inference", true)
+	}
+	if c.Autocast {
+		wired.Set("autocast", true)
 	}
 	if c.Compiled != nil {
 		wired.Set("runs", "plan")

@@ -90,6 +90,13 @@ func integers(list bytecode.Object) []int {
 }
 
 // parseState reads what both kinds of request have: torch's global state and the settings.
+// lowered is the state that lowered operations run under: their casts are operations too.
+func (r *request) lowered() graph.State {
+	state := r.capture.State
+	state.Autocast = false
+	return state
+}
+
 // parseAutocast reads the state of autocast; where a request does not tell, it is as torch starts.
 func parseAutocast(state bytecode.Object) symbolic.Autocast {
 	autocast := symbolic.Autocast{Cache: true}
