@@ -47,7 +47,7 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 	if !complete || len(results) != len(node.Outputs) {
 		return false, nil
 	}
-	node.Expansion, node.ExpansionResults = expansion, results
+	node.Expansion, node.ExpansionResults = expansion, append([]graph.Value{}, results...) // not nil: a call may run no operator
 	node.Mutates = nil
 	for _, inner := range expansion {
 		inner.MayRaise = true // as the call itself

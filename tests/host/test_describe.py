@@ -87,6 +87,14 @@ def test_python_functions_of_torch_stay_one_call(value: Any, name: str) -> None:
     assert names.resolve(name) is value
 
 
+@pytest.mark.parametrize("name", ["broadcast_tensors", "split", "norm", "einsum", "meshgrid", "cdist"])
+def test_functions_in_c_are_told_from_those_that_wrap_them(name: str) -> None:
+    value = getattr(torch._VF, name)  # type: ignore[attr-defined]
+    kind, payload, _, _ = describe(value)
+    assert (kind, payload["name"]) == ("builtin", f"torch._VF.{name}")
+    assert names.resolve(payload["name"]) == value != getattr(torch, name)
+
+
 def test_treatment_of_other_functions() -> None:
     import logging
 

@@ -59,13 +59,25 @@ def block(a: Any, b: Any) -> Any:
 
 @torch.autocast("cpu", dtype=torch.float16)
 def decorated(a: Any, b: Any) -> Any:
-    return a @ b, torch.softmax(a @ b, 0)
+    return a @ b, torch.nn.functional.linear(a, b)
 
 
 @pytest.mark.parametrize("backend", ["fusee", "eager"])
 @pytest.mark.parametrize("function", [block, decorated])
 def test_block_and_decorator(function: Any, backend: str) -> None:
     check(function, A, B, fullgraph=True, backend=backend)
+
+
+def test_softmax_is_as_near_to_the_true_one_as_eager() -> None:
+    @torch.autocast("cpu", dtype=torch.float16)
+    def softmax(a: Any, b: Any) -> Any:
+        return a @ b, torch.softmax(a @ b, 0)
+
+    product, expected = softmax(A, B)
+    same, found = fusee.compile(softmax, fullgraph=True)(A, B)
+    assert torch.equal(same, product) and found.dtype == expected.dtype
+    true = torch.softmax(product.double(), 0)
+    assert (found.double() - true).abs().max() <= (expected.double() - true).abs().max()
 
 
 def test_gradients_of_weights() -> None:
@@ -128,3 +140,48 @@ def test_error_inside_the_block() -> None:
             except IndexError:
                 assert index.item() == 99
             assert state() == (False, torch.bfloat16, True, 0)
+
+
+def trained(step: Callable[..., Any], layers: torch.nn.Module) -> list[Any]:
+    """The loss and the gradients of one step."""
+    layers.zero_grad()
+    return [step(A).detach(), *(parameter.grad for parameter in layers.parameters())]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_training_runs_in_plans(whole: bool) -> None:
+    layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 8))
+
+    def loss(x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = torch.nn.functional.mse_loss(layers(layers(x)), B)
+        if whole:
+            found.backward()
+        return found
+
+    def step(run: Callable[..., Any]) -> Callable[..., Any]:
+        def stepped(x: Any) -> Any:
+            found = run(x)
+            if not whole:
+                found.backward()
+            return found
+
+        return stepped
+
+    expected = trained(step(loss), layers)
+    found = trained(step(fusee.compile(loss, fullgraph=True, options={"numerics": "eager"})), layers)
+    for one, other in zip(expected, found, strict=True):
+        assert one.dtype == other.dtype == torch.float32
+        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
+    layers.zero_grad()
+    assert [graph.get("why") for graph in fusee.explain(loss)(A).graphs] == [None]
+
+
+def test_plan_called_under_autocast_casts_nothing_itself() -> None:
+    def product(a: Any, b: Any) -> Any:
+        with torch.autocast("cpu", enabled=False):
+            return (a @ b,)
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        compiled = fusee.compile(product, fullgraph=True)(A, B)[0]
+        assert compiled.dtype == torch.float32 and torch.equal(compiled, product(A, B)[0])

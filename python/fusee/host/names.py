@@ -77,6 +77,8 @@ def builtin_name(function: types.BuiltinFunctionType) -> str:
         if function.__module__ is None and _is_tensor_function(function):
             return f"Tensor.{name}"
         module = function.__module__ or "builtins"
+        if module == "torch":
+            return _generated_name(name)
         return f"{_MODULE_ALIASES.get(module, module)}.{name}"
     if slots.is_a(owner, type):
         return _class_builtin(owner, name)
@@ -92,13 +94,14 @@ def _is_tensor_function(function: types.BuiltinFunctionType) -> bool:
 def _class_builtin(owner: Any, name: str) -> str:
     full = type_name(owner)
     if full.startswith("torch._C._VariableFunctions"):
-        return f"torch._VF.{name}" if _is_wrapped(name) else f"torch.{name}"
+        return _generated_name(name)
     return f"{_owner_name(_defining_class(owner, name))}.{name}"
 
 
-def _is_wrapped(name: str) -> bool:
-    """Whether ``torch`` has a Python function of that name, which takes other arguments than the one in C that it calls."""
-    return type(vars(sys.modules["torch"]).get(name)) is types.FunctionType
+def _generated_name(name: str) -> str:
+    """Name of a function in C of ``torch``; one in Python may wrap it, under the same name but for other arguments."""
+    wrapped = type(vars(sys.modules["torch"]).get(name)) is types.FunctionType
+    return f"torch._VF.{name}" if wrapped else f"torch.{name}"
 
 
 def _defining_class(cls: type, name: str) -> type:
