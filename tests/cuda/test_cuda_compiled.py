@@ -346,8 +346,9 @@ def test_cuda_graph_writes_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "RecordedPlan", keep)
 
     def step(weight: Tensor, momentum: Tensor, gradient: Tensor) -> Tensor:
-        momentum.mul_(0.9).add_(gradient)
-        weight.mul_(0.99).add_(momentum, alpha=-0.1)
+        for axis in (0, 1, 0, 1, 0):  # sums along both, so that it takes several launches
+            momentum.mul_(0.9).add_(gradient - gradient.mean(axis, keepdim=True))
+            weight.mul_(0.99).add_(momentum - momentum.mean(axis, keepdim=True), alpha=-0.1)
         return weight.square().sum()
 
     run = fusee.compile(step, mode="reduce-overhead")

@@ -153,8 +153,10 @@ def collector_counts(run: Callable[[int], list[weakref.ref[Any]]], rounds: int) 
         run(number)
     counts = []
     for numbers in (range(3, 5), range(5, 5 + rounds)):
-        references = [reference for number in numbers for reference in run(number)]
-        gc.collect()
+        references = []
+        for number in numbers:
+            references += run(number)
+            gc.collect()  # a class dies by it alone, and at the next miss what was compared with it goes
         assert [reference() for reference in references if reference() is not None] == []
         del references
         counts.append(len(gc.get_objects()))
