@@ -70,21 +70,31 @@ func (cg *generator) buildLabel(v *profilerLabel) error {
 // the end of a graph.
 func ofOptimizers(module string) bool { return strings.HasPrefix(module+".", "torch.optim.") }
 
-// undisabled gives the function of torch.optim inside of torch's wrapper that disables compilers, of which the second comes with
-// torch.compile's first use; nil for others.
+// undisabled gives the function inside of a wrapper that says nothing to a capture: torch's that disable compilers around functions of
+// torch.optim, of which the second comes with torch.compile's first use, and Dynamo's around the making of modules; nil for others.
 func (in *Interpreter) undisabled(f *Function) (Value, error) {
-	switch f.code.QualName {
-	case "_disable_dynamo.<locals>.inner", "DisableContext.__call__.<locals>._fn":
-	default:
-		return nil, nil
-	}
-	index := indexOf(f.code.LocalsPlusNames, "fn") - (len(f.code.LocalsPlusNames) - len(f.closure))
-	if index < 0 || index >= len(f.closure) {
+	variable := wrappedVariable(f)
+	index := indexOf(f.code.LocalsPlusNames, variable) - (len(f.code.LocalsPlusNames) - len(f.closure))
+	if variable == "" || index < 0 || index >= len(f.closure) {
 		return nil, nil
 	}
 	wrapped, err := in.real(f.closure[index].content)
-	if inner, ok := wrapped.(*Function); err == nil && ok && ofOptimizers(inner.module) {
+	if inner, ok := wrapped.(*Function); err == nil && ok && (variable != "fn" || ofOptimizers(inner.module)) {
 		return inner, nil
 	}
 	return nil, err
+}
+
+// wrappedVariable is the cell in which a wrapper that undisabled knows keeps what it calls; "" for other functions. Dynamo's wrappers around
+// Module.__init__ and Module.__setstate__ only note for Dynamo itself when a module was made, which its own captures leave out as well.
+func wrappedVariable(f *Function) string {
+	switch f.code.QualName {
+	case "_disable_dynamo.<locals>.inner", "DisableContext.__call__.<locals>._fn":
+		return "fn"
+	case "install_generation_tagging_init.<locals>.patched_init":
+		return "init"
+	case "install_generation_tagging_init.<locals>.patched_setstate":
+		return "setstate"
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.eval_frame import TorchPatcher
+from torch._dynamo.mutation_guard import install_generation_tagging_init
 
 import fusee
 
@@ -87,6 +88,47 @@ def test_steps_of_optimizers_are_one_graph_and_settle(make: Any, patched: bool) 
     assert state["param_groups"] == state_of_eager["param_groups"]
     torch.testing.assert_close(state["state"], state_of_eager["state"])
     assert counts[2:] == counts[2:3] * 6, "an optimizer compiles anew after its third step"
+
+
+class _Scaled(torch.nn.Module):
+    def __init__(self, factor: float, between: Any = None) -> None:
+        super().__init__()
+        if between is not None:
+            between()
+        self.factor = factor
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.ReLU()(x) * self.factor
+
+
+def _restored(x: Any) -> Any:
+    module = _Scaled(2.0)
+    module.__setstate__({"factor": 3.0})
+    return module(x), module.factor
+
+
+@pytest.mark.parametrize("function", [lambda x: _Scaled(2.0)(x), _restored])
+def test_modules_are_made_in_one_graph_after_dynamo_ran(function: Any) -> None:
+    install_generation_tagging_init()  # torch.compile notes when modules are made from its first use on
+    assert (
+        torch.nn.Module.__init__.__module__ == torch.nn.Module.__setstate__.__module__ == "torch._dynamo.mutation_guard"
+    )
+    x = torch.randn(3)
+    compiled = fusee.compile(function, fullgraph=True)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), function(x), rtol=0, atol=0)
+
+
+def test_breaks_while_modules_are_made_after_dynamo_ran() -> None:
+    install_generation_tagging_init()
+
+    def function(x: Any) -> Any:
+        module = _Scaled(2.0, fusee.graph_break)
+        return module(x), module.training, list(module.__dict__)
+
+    x = torch.randn(3)
+    found, expected = fusee.compile(function)(x), function(x)
+    assert torch.equal(found[0], expected[0]) and found[1:] == expected[1:]
 
 
 def test_labels_of_the_profiler_are_noted_while_one_runs() -> None:
