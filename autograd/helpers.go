@@ -25,6 +25,7 @@ var helpers = map[string]helper{
 	"before":                   before,
 	"contiguous":               func(e *emitter, args []graph.Value) graph.Value { return e.contiguous(args[0]) },
 	"rows":                     func(e *emitter, args []graph.Value) graph.Value { return e.rows(args[0]) },
+	"bias_rows":                func(e *emitter, args []graph.Value) graph.Value { return e.biasRows(args[0], args[1]) },
 	"spread":                   func(e *emitter, args []graph.Value) graph.Value { return e.spread(args[0], args[1], args[2], args[3]) },
 	"inverse":                  inversePermutation,
 	"area":                     area,
@@ -165,6 +166,15 @@ func (e *emitter) rows(v graph.Value) graph.Value {
 	}
 	last := m.Sizes[m.Dim()-1]
 	return e.shaped(v, []graph.Size{e.graph.Shapes.Product(m.Sizes[:m.Dim()-1]), last})
+}
+
+// biasRows gives what a linear layer's bias sums. torch multiplies a contiguous vector as a matrix of one row (at::linear, addmm), and the sum over that row
+// turns -0.0 into 0.0; a vector with gaps it multiplies as it is, and the bias gets the gradient itself.
+func (e *emitter) biasRows(grad, input graph.Value) graph.Value {
+	if m := metaOf(input); e.err != nil || m.Dim() != 1 || !e.graph.Shapes.IsContiguous(m) {
+		return grad
+	}
+	return e.rows(grad)
 }
 
 // spread repeats what a reduction gave over the dimensions that it reduced.

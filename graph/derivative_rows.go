@@ -244,7 +244,7 @@ func matrixDerivatives() []derivativeRow {
 		instead("inner", "inner_product(self, other)"),
 		gradients("outer", "self: mv(grad, vec2)", "vec2: mv(t(grad), self)"),
 		gradients("matmul", "self: matmul_left(grad, self, other)", "other: matmul_right(grad, self, other)"),
-		gradients("linear", "input: shaped(mm(rows(grad), weight), input)", "weight: mm(t(rows(grad)), rows(input))", "bias: grad"),
+		gradients("linear", "input: shaped(mm(rows(grad), weight), input)", "weight: mm(t(rows(grad)), rows(input))", "bias: bias_rows(grad, input)"),
 		gradients("convolution", "input, weight, bias: "+convolution),
 		instead("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
 		gradients("_scaled_dot_product_flash_attention_for_cpu",

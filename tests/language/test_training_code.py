@@ -280,3 +280,20 @@ def test_numbers_drawn_for_nobody_are_drawn_where_gradients_flow() -> None:
         expected = program(weight)
         torch.manual_seed(seed)
         assert [torch.equal(*pair) for pair in zip(expected, function(weight), strict=True)] == [True, True]
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 3)])
+@pytest.mark.parametrize("gaps", [False, True], ids=["contiguous", "with gaps"])
+def test_the_gradient_of_a_bias_has_the_signs_of_zero_that_eager_gives(shape: tuple[int, ...], gaps: bool) -> None:
+    def function(x: Any, weight: Any, bias: Any, gradient: Any) -> Any:
+        torch.nn.functional.linear(x, weight, bias).backward(gradient)
+        return bias.grad
+
+    def arguments() -> tuple[Any, ...]:
+        x = torch.zeros(*shape, 2)[..., 0] if gaps else torch.zeros(shape)
+        gradient = torch.tensor([0.0, -0.0, -0.0]).expand(shape).clone()
+        return x, torch.ones(3, 3, requires_grad=True), torch.ones(3, requires_grad=True), gradient
+
+    compiled = fusee.compile(function, fullgraph=True, dynamic=False)
+    found, expected = compiled(*arguments()), function(*arguments())
+    assert torch.equal(torch.signbit(found), torch.signbit(expected)) and torch.equal(found, expected)
