@@ -102,7 +102,7 @@ class _Scaled(torch.nn.Module):
 
 
 def _restored(x: Any) -> Any:
-    module = _Scaled(2.0)
+    module: Any = _Scaled(2.0)
     module.__setstate__({"factor": 3.0})
     return module(x), module.factor
 
