@@ -33,8 +33,18 @@ func functional(d *differentiation) error {
 	finals := make([]graph.Value, len(lowered.Outputs))
 	for i, v := range lowered.Outputs {
 		finals[i] = mapped(v, f.current)
+		if losesGradients(lowered, v, finals[i]) {
+			return refuse("an output was overwritten and requires gradients still")
+		}
 	}
 	return d.splitOutputs(finals)
+}
+
+// losesGradients says whether an output requires gradients and what stands for it has no history: autograd records zero_ and its like with a gradient of 0.
+func losesGradients(source *graph.Graph, output, final graph.Value) bool {
+	root := rootOf(output)
+	_, isInput := root.(*graph.Input)
+	return !isInput && source.RequiresGrad(root) && !metaOf(rootOf(final)).RequiresGrad
 }
 
 type functionaliser struct {
@@ -147,11 +157,20 @@ func (f *functionaliser) mutation(n *graph.Node) error {
 	case inputs < len(n.Mutates):
 		return refuse("%s changes an intermediate", n.Target)
 	}
-	writesGradients := func(o graph.OutputInfo) bool { return o.Relation.Kind == graph.RelationSame && o.Meta.RequiresGrad }
-	if !n.Unrecorded && slices.ContainsFunc(n.Outputs, writesGradients) {
-		return refuse("gradients flow into the memory of an input (%s)", n.Target)
+	if err := checkWritten(n); err != nil {
+		return err
 	}
 	f.copy(n)
+	return nil
+}
+
+// checkWritten refuses operations that give the memory of an input a history, which outlives the graph.
+func checkWritten(n *graph.Node) error {
+	writesGradients := func(o graph.OutputInfo) bool { return o.Relation.Kind == graph.RelationSame && o.Meta.RequiresGrad }
+	ofInput := func(v graph.Value) bool { _, ok := rootOf(v).(*graph.Input); return ok }
+	if !n.Unrecorded && slices.ContainsFunc(n.Outputs, writesGradients) && slices.ContainsFunc(n.Mutates, ofInput) {
+		return refuse("gradients flow into the memory of an input (%s)", n.Target)
+	}
 	return nil
 }
 

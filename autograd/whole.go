@@ -85,9 +85,12 @@ func (d *differentiation) functionalUpToGradients() ([]graph.Value, error) {
 	f := newFunctionaliser(d)
 	f.whole = true
 	for i, n := range lowered.Nodes {
-		if i >= last {
+		if i < last {
+			err = f.node(n)
+		} else if err = checkWritten(n); err == nil {
 			f.copy(n)
-		} else if err := f.node(n); err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -80,6 +80,12 @@ func TestExpandRefuses(t *testing.T) {
 			b.call("Tensor.add_", y, int64(1))
 			return b.ask(loss, false, x)
 		},
+		"gradients flow into the memory of an input": func(b builder) []graph.Value {
+			x, y := b.leaf("x", 4), b.data("y", 4)
+			gradient := b.ask(b.call("torch.sum", x), false, x)
+			b.call("Tensor.add_", y, x)
+			return gradient
+		},
 		"has no derivative in the table": func(b builder) []graph.Value {
 			x := b.leaf("x", 4)
 			return b.ask(b.call("torch.sum", b.call("torch.nextafter", x, b.data("y", 4))), false, x)

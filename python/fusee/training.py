@@ -159,8 +159,10 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
 def with_freed_history(run: Run, graph: dict[str, Any]) -> Run:
     """Has the outputs in ``graph["freed"]`` require gradients as results do that backward has gone through before."""
     freed: list[int] = graph["freed"]
+    import torch
+
     leaf = next(place for place, (_, metadata) in enumerate(graph["inputs"]) if len(metadata) > 1 and metadata[5])
-    apply = _freed().apply
+    apply = torch.enable_grad()(_freed().apply)  # the graph may turn gradients on itself, where the caller has them off
 
     def with_history(*inputs: Any) -> tuple[Any, ...]:
         outputs = list(run(*inputs))

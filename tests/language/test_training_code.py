@@ -297,3 +297,35 @@ def test_the_gradient_of_a_bias_has_the_signs_of_zero_that_eager_gives(shape: tu
     compiled = fusee.compile(function, fullgraph=True, dynamic=False)
     found, expected = compiled(*arguments()), function(*arguments())
     assert torch.equal(torch.signbit(found), torch.signbit(expected)) and torch.equal(found, expected)
+
+
+def _steps_with_gradients_off(x: Any, weight: Any) -> Any:
+    with torch.no_grad(), torch.enable_grad():
+        y = (x * weight).exp()
+        y.sum().backward()
+    return y
+
+
+def _writes_what_requires_gradients(x: Any, weight: Any) -> Any:
+    (x * weight).sum().backward()
+    x += x * weight
+    return x
+
+
+def _overwrites_an_intermediate(x: Any, weight: Any) -> Any:
+    y = x * weight
+    z = y * 2
+    y.zero_()
+    return y, z, y + 1
+
+
+@pytest.mark.parametrize(
+    "function", [_steps_with_gradients_off, _writes_what_requires_gradients, _overwrites_an_intermediate]
+)
+def test_results_require_gradients_where_those_of_eager_do(function: Any) -> None:
+    def outcome(run: Any) -> list[tuple[bool, bool, list[float]]]:
+        results = run(torch.arange(3.0), torch.ones(3, requires_grad=True))
+        tensors = results if isinstance(results, tuple) else (results,)
+        return [(one.requires_grad, one.is_leaf, one.tolist()) for one in tensors]
+
+    assert outcome(fusee.compile(function)) == outcome(function)
