@@ -15,6 +15,9 @@ type inlined struct {
 
 // function writes the operations of a torch.autograd.Function's forward.
 func (j *joiner) function(n *graph.Node, recorded bool) error {
+	if slices.ContainsFunc(n.Function.Forward, func(n *graph.Node) bool { return len(n.Mutates) > 0 }) {
+		return refuse("in-place operations in the forward of a torch.autograd.Function") // what backward computes again would miss them
+	}
 	in := &inlined{values: map[key]graph.Value{}}
 	for k, formal := range n.Function.Formals {
 		in.values[keyOf(formal)] = j.replace(n.Captured[k])

@@ -210,3 +210,29 @@ def test_functions_in_the_graphs_of_other_backends(backend: str) -> None:
     expected = gradients_of(PROGRAMS["saved"], x, y)
     found = gradients_of(fusee.compile(PROGRAMS["saved"], fullgraph=True, backend=backend), x, y)
     torch.testing.assert_close(found, expected)
+
+
+class Bumped(Function):
+    """Works in place on what it made, of which one part more than once."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = x * 2
+        y += x.abs()
+        y[0] *= 3
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return gradient * (2 + x.sign())
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x, y: Bumped.apply(x).tanh() * y, lambda x, y: (Bumped.apply(x * y) * x).sigmoid()]
+)
+def test_what_was_written_in_place_is_not_computed_again_without_it(program: Callable[[Tensor, Tensor], Any]) -> None:
+    x, y = leaf(3, 4), leaf(3, 4)
+    expected = gradients_of(program, x, y)
+    torch.testing.assert_close(gradients_of(fusee.compile(program, fullgraph=True), x, y), expected)
