@@ -15,7 +15,7 @@ type inlined struct {
 
 // function writes the operations of a torch.autograd.Function's forward.
 func (j *joiner) function(n *graph.Node, recorded bool) error {
-	if slices.ContainsFunc(n.Function.Forward, func(n *graph.Node) bool { return len(n.Mutates) > 0 }) {
+	if anyWrites(n.Function.Forward) {
 		return refuse("in-place operations in the forward of a torch.autograd.Function") // what backward computes again would miss them
 	}
 	in := &inlined{values: map[key]graph.Value{}}
@@ -36,6 +36,11 @@ func (j *joiner) function(n *graph.Node, recorded bool) error {
 		j.tape[len(j.tape)-1].inlined = in
 	}
 	return nil
+}
+
+// anyWrites reports whether one of the operations writes memory.
+func anyWrites(nodes []*graph.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *graph.Node) bool { return len(n.Mutates) > 0 })
 }
 
 // inline appends operations of a function, and gives what stands for some of their values.
@@ -81,7 +86,7 @@ func (j *joiner) functionBackward(en entry, gradients []graph.Value) error {
 			gradient = e.call("zeros_like", in.results[k])
 		}
 		sameLayout := j.graph.Shapes.AllEqual(metaOf(gradient).Strides, metaOf(seed.Output(0)).Strides)
-		if writes := slices.ContainsFunc(n.Function.Backward, func(n *graph.Node) bool { return len(n.Mutates) > 0 }); writes || !sameLayout {
+		if anyWrites(n.Function.Backward) || !sameLayout {
 			laidOut, err := e.owned(gradient, seed.Output(0))
 			if err != nil {
 				return err

@@ -107,13 +107,13 @@ func (g *group) runsInside(m mapping) bool {
 // repeats returns how many points of a group with reductions need each value of an operation with the mapping.
 func (g *group) repeats(m mapping) int64 {
 	result := int64(1)
+	if !g.hasInner() {
+		return result
+	}
 	for dimension, size := range g.space {
 		if !slices.Contains(m, dimension) {
 			result *= size.Hint
 		}
-	}
-	if !g.hasInner() {
-		return 1
 	}
 	return result
 }

@@ -53,13 +53,21 @@ static PyObject *make_step(PyObject *Py_UNUSED(self), PyObject *const *args, Py_
     return leave_code_alone(args[0]) ? NULL : PyFunction_New(args[0], args[1]);
 }
 
+/* A hash that was given; -1 and an exception where it is none. */
+static Py_hash_t given_hash(PyObject *number) {
+    Py_hash_t hash = PyLong_AsSsize_t(number);
+    if (hash == -1 && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no hash is -1");
+    return hash;
+}
+
 /* store(dict, key, hash, value) */
 static PyObject *store(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
     if (count != 4 || !PyDict_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "store(dict, key, hash, value)");
-    Py_hash_t hash = PyLong_AsSsize_t(args[2]);
+    Py_hash_t hash = given_hash(args[2]);
     if (hash == -1)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no hash is -1");
+        return NULL;
     return _PyDict_SetItem_KnownHash(args[0], args[1], args[3], hash) ? NULL : Py_NewRef(Py_None);
 }
 
@@ -67,9 +75,9 @@ static PyObject *store(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssiz
 static PyObject *discard(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
     if (count != 3 || !PyDict_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "discard(dict, key, hash)");
-    Py_hash_t hash = PyLong_AsSsize_t(args[2]);
+    Py_hash_t hash = given_hash(args[2]);
     if (hash == -1)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no hash is -1");
+        return NULL;
     if (_PyDict_DelItem_KnownHash(args[0], args[1], hash)) {
         if (!PyErr_ExceptionMatches(PyExc_KeyError))
             return NULL;

@@ -265,19 +265,7 @@ func (cg *generator) buildCyclicDict(v *Dict) error {
 	if entries := v.hashed(); entries != nil {
 		return cg.callHelper("store_by_hashes", v, entries)
 	}
-	for _, entry := range v.entries {
-		if entry.deleted {
-			continue
-		}
-		if err := cg.load(entry.key); err != nil {
-			return err
-		}
-		if err := cg.load(entry.value); err != nil {
-			return err
-		}
-		cg.emit(bytecode.MapAdd, 1)
-	}
-	return nil
+	return cg.loadEntries(v, func() { cg.emit(bytecode.MapAdd, 1) })
 }
 
 // reaches tells whether a value made during capture leads to another one.

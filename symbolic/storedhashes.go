@@ -76,6 +76,15 @@ func (cg *generator) makeDict(v *Dict) error {
 		return cg.helper("dict_by_hashes", entries)
 	}
 	count := 0
+	if err := cg.loadEntries(v, func() { count++ }); err != nil {
+		return err
+	}
+	cg.emit(bytecode.BuildMap, count)
+	return nil
+}
+
+// loadEntries pushes the key and the value of each entry that is there, and does next behind them.
+func (cg *generator) loadEntries(v *Dict, next func()) error {
 	for _, entry := range v.entries {
 		if entry.deleted {
 			continue
@@ -86,8 +95,7 @@ func (cg *generator) makeDict(v *Dict) error {
 		if err := cg.load(entry.value); err != nil {
 			return err
 		}
-		count++
+		next()
 	}
-	cg.emit(bytecode.BuildMap, count)
 	return nil
 }

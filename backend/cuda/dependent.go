@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -67,10 +66,8 @@ func (e *emitter) ownLoads(s *stage) []*instruction {
 		if _, early := e.ahead[in.value]; early {
 			continue
 		}
-		outer := in.strides[:len(n.outer)]
-		own := slices.ContainsFunc(outer, func(stride extent) bool { return !stride.is(0) })
 		plain := in.Op == loop.OpLoad && len(in.Access.Indirect) == 0 && n.kernel.Buffers[in.Access.Buffer].Mode == loop.Read
-		if own && plain && n.varies(in) {
+		if plain && n.ofRow(in) && n.varies(in) {
 			result = append(result, in)
 		}
 	}

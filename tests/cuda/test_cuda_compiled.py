@@ -315,7 +315,9 @@ def test_cuda_graph_follows_its_inputs() -> None:
         same(got, want)
 
 
-def test_cuda_graph_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The plans that are made to be recorded."""
     from fusee.host import recording
 
     made: list[recording.RecordedPlan] = []
@@ -326,24 +328,18 @@ def test_cuda_graph_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(recording, "RecordedPlan", keep)
+    return made
+
+
+def test_cuda_graph_was_recorded(made: list[Any]) -> None:
     run, x, weights = recorded_layers()
     for _ in range(3):
         same(run(x, *weights), layers(x, *weights))
     assert made and made[0].obstacle is None and any(one.replay for one in made[0]._recordings.values())
 
 
-def test_cuda_graph_writes_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_graph_writes_its_inputs(made: list[Any]) -> None:
     """A training step in place: what it writes stays where it is, and what moves is copied in, and back."""
-    from fusee.host import recording
-
-    made: list[recording.RecordedPlan] = []
-    original = recording.RecordedPlan
-
-    def keep(*arguments: Any) -> recording.RecordedPlan:
-        made.append(original(*arguments))
-        return made[-1]
-
-    monkeypatch.setattr(recording, "RecordedPlan", keep)
 
     def step(weight: Tensor, momentum: Tensor, gradient: Tensor) -> Tensor:
         for axis in (0, 1, 0, 1, 0):  # sums along both, so that it takes several launches
