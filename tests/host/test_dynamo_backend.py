@@ -8,20 +8,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
 import fusee
 from fusee.backends import dynamo_backend
 
 Use = Callable[..., None]
-
-
-@pytest.fixture(autouse=True)
-def modules_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dynamo's capture replaces methods of modules for good, which other tests need not meet."""
-    for name in ("__init__", "__setstate__"):
-        monkeypatch.setattr(torch.nn.Module, name, getattr(torch.nn.Module, name))
 
 
 def f(x: Any, y: Any) -> Any:
