@@ -275,14 +275,6 @@ func (in *Interpreter) liveConstant(placeholder bytecode.Tuple) Value {
 	return in.sourceless(trace.ObjectID(id))
 }
 
-// codeValue is a code object: one on its way to MAKE_FUNCTION, or that of a function.
-type codeValue struct {
-	code   *bytecode.Code
-	object *existing
-}
-
-func (v *codeValue) typeName() string { return "code" }
-
 func (in *Interpreter) loadFast(f *Frame, index int) error {
 	value := f.locals[index]
 	if value == nil {

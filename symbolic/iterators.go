@@ -1,8 +1,6 @@
 package symbolic
 
 import (
-	"strings"
-
 	"fusee/bytecode"
 	"fusee/guards"
 )
@@ -439,108 +437,39 @@ func (v *dictView) contains(in *Interpreter, item Value) (bool, error) {
 	return in.containsItem(items, item)
 }
 
-// fieldsDict is an instance's __dict__, seen as a dict.
-type fieldsDict struct{ owner *Instance }
-
-func (v *fieldsDict) typeName() string { return "dict" }
-
-func (v *fieldsDict) getItem(in *Interpreter, key Value) (Value, error) {
-	key, err := in.real(key)
-	if err != nil {
-		return nil, err
-	}
-	name, ok := stringOf(key)
-	if !ok {
-		return nil, in.raiseWith(in.builtinClass("KeyError"), key)
-	}
-	value, err := v.owner.field(in, name)
-	if err != nil {
-		return nil, err
-	}
-	if value == nil {
-		return nil, in.raiseWith(in.builtinClass("KeyError"), key)
-	}
-	return value, nil
-}
-
-func (v *fieldsDict) setItem(in *Interpreter, key, value Value) error {
-	key, err := in.real(key)
+// eachItem hands the items of an iterable over one by one: an iterator may look at what became of those before.
+func (in *Interpreter) eachItem(source Value, take func(item Value) error) error {
+	source, err := in.real(source)
 	if err != nil {
 		return err
 	}
-	name, ok := stringOf(key)
-	if !ok {
-		return unsupported(reasonMutation, "__dict__ with a key that is no text")
+	switch v := source.(type) {
+	case *List, *Set:
+		items, err := in.iterableItems(v)
+		if err != nil {
+			return err
+		}
+		source = &Tuple{items: items}
 	}
-	if v.owner.isThreadLocal() && strings.HasPrefix(name, "__") {
-		return unsupported(reasonMutation, "__dict__[%s] of a threading.local", name)
+	return in.walk(source, take)
+}
+
+// walk hands over what iterating over an object gives.
+func (in *Interpreter) walk(source Value, take func(item Value) error) error {
+	walker, err := in.iterate(source)
+	if err != nil {
+		return err
 	}
-	if value == nil {
-		if _, err := v.getItem(in, key); err != nil {
+	for count := 0; ; count++ {
+		item, err := in.advance(walker)
+		if err != nil || item == nil {
+			return err
+		}
+		if count > 100_000 {
+			return unsupported(reasonLength, "an iterator of over 100000 items")
+		}
+		if err := take(item); err != nil {
 			return err
 		}
 	}
-	in.writeField(v.owner, name, value)
-	return nil
-}
-
-func (v *fieldsDict) contains(in *Interpreter, item Value) (bool, error) {
-	item, err := in.real(item)
-	if err != nil {
-		return false, err
-	}
-	name, ok := stringOf(item)
-	if !ok {
-		return false, nil
-	}
-	value, err := v.owner.field(in, name)
-	return value != nil, err
-}
-
-func (v *fieldsDict) getAttribute(in *Interpreter, name string) (Value, error) {
-	if name == "get" {
-		return &Builtin{name: "fields.get", self: v}, nil
-	}
-	dict, err := v.snapshot(in)
-	if err != nil {
-		return nil, err
-	}
-	switch name {
-	case "items", "keys", "values", "copy":
-		return in.builtinAttribute(dict, name)
-	case "pop", "popitem", "update", "setdefault", "clear":
-		return &Builtin{name: "fields." + name, self: v}, nil
-	}
-	return nil, unsupported(reasonAttribute, "__dict__.%s", name)
-}
-
-// snapshot copies the attributes into a dict, guarding their names and order.
-func (v *fieldsDict) snapshot(in *Interpreter) (*Dict, error) {
-	table := v.owner.fields
-	if v.owner.isThreadLocal() {
-		return nil, unsupported(reasonAttribute, "all of the __dict__ of a threading.local")
-	}
-	if v.owner.object != nil && v.owner.object.source != nil {
-		keys := []bytecode.Object{}
-		for _, name := range table.order {
-			if _, host := table.host[name]; host && !table.slots[name] {
-				keys = append(keys, name)
-			}
-		}
-		v.owner.object.source.Child("dict", nil).Require(in.reason(), "keys", &bytecode.List{Items: keys})
-	}
-	dict := newDict()
-	for _, name := range table.order {
-		value, err := v.owner.field(in, name)
-		if err != nil {
-			return nil, err
-		}
-		if value == nil || table.slots[name] {
-			continue
-		}
-		if err := dict.setItem(in, text(name), value); err != nil {
-			return nil, err
-		}
-	}
-	return dict, nil
 }

@@ -2,8 +2,6 @@ package symbolic
 
 import (
 	"fmt"
-
-	"fusee/bytecode"
 )
 
 // mergePairs adds the pairs that an iterable gives to a dict, one by one.
@@ -31,50 +29,6 @@ func (in *Interpreter) mergePairs(d *Dict, source Value) error {
 			return err
 		}
 	}
-}
-
-// change runs a method of dict that changes an instance's __dict__: on a copy, whose differences become attributes.
-func (v *fieldsDict) change(in *Interpreter, method string, arguments Arguments) (Value, bool, error) {
-	before, err := v.snapshot(in)
-	if err != nil {
-		return nil, true, err
-	}
-	after, err := before.copy(in)
-	if err != nil {
-		return nil, true, err
-	}
-	result, handled, err := in.dictMethod(after, method, arguments)
-	if err != nil || !handled {
-		return nil, handled, err
-	}
-	for _, entry := range before.entries {
-		name, ok := stringOf(entry.key)
-		if left, err := after.lookup(in, entry.key); err != nil || ok && left == nil {
-			if err != nil {
-				return nil, true, err
-			}
-			in.writeField(v.owner, name, nil)
-		}
-	}
-	entries, err := after.live(in)
-	if err != nil {
-		return nil, true, err
-	}
-	for _, entry := range entries {
-		known, err := before.lookup(in, entry.key)
-		if err != nil || known == entry.value {
-			if err != nil {
-				return nil, true, err
-			}
-			continue
-		}
-		name, ok := stringOf(entry.key)
-		if !ok {
-			return nil, true, unsupported(reasonMutation, "__dict__ with a key that is no text")
-		}
-		in.writeField(v.owner, name, entry.value)
-	}
-	return result, true, nil
 }
 
 // moveToEnd is OrderedDict.move_to_end of one made during capture.
@@ -117,27 +71,41 @@ func (in *Interpreter) moveToEnd(d *Dict, arguments Arguments) (Value, bool, err
 	return none(), true, nil
 }
 
-// getAttribute reads an attribute of a code object.
-func (v *codeValue) getAttribute(_ *Interpreter, name string) (Value, error) {
-	code := v.code
-	texts := map[string]string{"co_name": code.Name, "co_qualname": code.QualName, "co_filename": code.FileName}
-	if value, ok := texts[name]; ok {
-		return text(value), nil
+// asMapping copies anything that dict() takes for a mapping into a dict: it has a method keys; nil for what has none.
+func (in *Interpreter) asMapping(source Value) (*Dict, error) {
+	switch s := source.(type) {
+	case *Dict:
+		return s, nil
+	case *mappingProxy:
+		return s.dict, nil
+	case *classDict:
+		return nil, unsupported(reasonItem, "a dict from the attributes of %s", s.owner.name)
+	case *fieldsDict:
+		return s.snapshot(in)
+	case *functionDict:
+		return s.snapshot(in)
+	case *Instance:
+		return in.instanceMapping(s)
 	}
-	numbers := map[string]int{"co_argcount": code.ArgCount, "co_posonlyargcount": code.PosOnlyArgCount, "co_kwonlyargcount": code.KwOnlyArgCount,
-		"co_firstlineno": code.FirstLine, "co_flags": int(code.Flags), "co_nlocals": code.NLocals()}
-	if value, ok := numbers[name]; ok {
-		return integer(int64(value)), nil
+	return nil, nil
+}
+
+// instanceMapping walks keys() of an object of a class written in Python, and reads each item.
+func (in *Interpreter) instanceMapping(v *Instance) (*Dict, error) {
+	keys, err := in.optionalAttribute(v, "keys")
+	if err != nil || keys == nil {
+		return nil, err
 	}
-	kinds := map[string]byte{"co_varnames": bytecode.KindLocal, "co_cellvars": bytecode.KindCell, "co_freevars": bytecode.KindFree}
-	if kind, ok := kinds[name]; ok {
-		names := &Tuple{}
-		for k, variable := range code.LocalsPlusNames {
-			if code.LocalsPlusKinds[k]&kind != 0 {
-				names.items = append(names.items, text(variable))
-			}
+	listed, err := in.call(keys, Arguments{})
+	if err != nil {
+		return nil, err
+	}
+	table := newDict()
+	return table, in.eachItem(listed, func(key Value) error {
+		value, err := in.getItem(v, key)
+		if err != nil {
+			return err
 		}
-		return names, nil
-	}
-	return nil, unsupported(reasonAttribute, "code.%s", name)
+		return table.setItem(in, key, value)
+	})
 }
