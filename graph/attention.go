@@ -8,9 +8,9 @@ func attentionRows() []row {
 		return row{schema: schema, kind: KindLibrary, accepts: "hf", traits: belowAutograd | takesUndefined, rule: r}
 	}
 	return []row{
-		forward("_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", inferFlashKernel),
-		forward("_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)", inferCudnnKernel),
-		forward("_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)", inferEfficientKernel),
+		forward("_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", sequenceKernel(Uint64, Statics(2))),
+		forward("_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)", withSums(sequenceKernel(Int64, nil, Static(1)))),
+		forward("_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)", withSums(inferEfficientKernel)),
 		library("_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", inferFlashAttentionBackward),
 		library("_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)", inferCudnnAttentionBackward),
 		library("_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, Tensor value, Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor)", inferEfficientAttentionBackward),
@@ -44,43 +44,11 @@ func (c *inference) drawn(dtype DType, seed []Size) error {
 
 // variableLengths leaves out what only sequences of several lengths have.
 func (c *inference) variableLengths() {
-	for range 4 {
-		c.absent()
-	}
-}
-
-func inferFlashKernel(c *inference) error {
-	if _, err := c.attentionKernel(c.tensor("query").Sizes[2:3]...); err != nil {
-		return err
-	}
-	c.variableLengths()
-	if err := c.drawn(Uint64, Statics(2)); err != nil {
-		return err
-	}
-	c.absent()
-	return nil
-}
-
-func inferCudnnKernel(c *inference) error {
-	if !c.boolean("compute_log_sumexp") {
-		return unknown("attention without sums")
-	}
-	if _, err := c.attentionKernel(append(c.tensor("query").Sizes[2:3:3], Static(1))...); err != nil {
-		return err
-	}
-	c.variableLengths()
-	if err := c.drawn(Int64, nil); err != nil {
-		return err
-	}
-	c.absent()
-	return nil
+	c.outputs = append(c.outputs, make([]OutputInfo, 4)...)
 }
 
 // inferEfficientKernel: the sums are padded to multiples of 32 queries.
 func inferEfficientKernel(c *inference) error {
-	if !c.boolean("compute_log_sumexp") {
-		return unknown("attention without sums")
-	}
 	const unit = 32
 	e := c.shapes
 	blocks := e.FloorDivide(e.Add(c.tensor("query").Sizes[2], Static(unit-1)), Static(unit))
@@ -111,6 +79,30 @@ func inferEfficientAttentionBackward(c *inference) error {
 	if err := inferFlashAttentionBackward(c); err != nil {
 		return err
 	}
-	c.absent()
-	return nil
+	return c.absent()
+}
+
+// withSums is the rule of a kernel that may leave the sums out, which no caller asks for.
+func withSums(kernel rule) rule {
+	return func(c *inference) error {
+		if !c.boolean("compute_log_sumexp") {
+			return unknown("attention without sums")
+		}
+		return kernel(c)
+	}
+}
+
+// sequenceKernel is the rule of the flash and cuDNN kernels: they also take sequences of several lengths, and end with a mask for debugging. The
+// sums have more dimensions after that of the queries.
+func sequenceKernel(drawn DType, seed []Size, more ...Size) rule {
+	return func(c *inference) error {
+		if _, err := c.attentionKernel(append(c.tensor("query").Sizes[2:3:3], more...)...); err != nil {
+			return err
+		}
+		c.variableLengths()
+		if err := c.drawn(drawn, seed); err != nil {
+			return err
+		}
+		return c.absent()
+	}
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,17 +20,8 @@ func numbersAsTensors(name string) bool {
 
 // keywordAlias maps numpy's names, which torch accepts too, to torch's.
 func keywordAlias(name string) string {
-	switch name {
-	case "axis":
-		return "dim"
-	case "keepdims":
-		return "keepdim"
-	case "x", "x1", "a":
-		return "input"
-	case "x2":
-		return "other"
-	}
-	return name
+	aliases := map[string]string{"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "a": "input", "x2": "other"}
+	return cmp.Or(aliases[name], name)
 }
 
 // convert fits a value to the parameter; numbers says whether a Python number may stand for a tensor.
@@ -90,15 +82,11 @@ func isScalar(v Value) bool {
 }
 
 func convertFloat(v Value) (Value, bool) {
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case int64:
-		return float64(v), true
-	case *Input:
-		return v, v.Kind == Float
+	if f, ok := floatOf(v); ok {
+		return f, true
 	}
-	return nil, false
+	input, ok := v.(*Input)
+	return v, ok && input.Kind == Float
 }
 
 // convertDevice also takes names; "cuda" without an index means the current device, which is not known here.

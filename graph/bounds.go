@@ -27,24 +27,25 @@ func (e *ShapeEnvironment) bound(difference polynomial, relation ShapeRelation) 
 
 // singleSymbol takes ±symbol + constant apart.
 func (p polynomial) singleSymbol() (name string, coefficient, constant int64, ok bool) {
-	for _, t := range p {
-		switch {
-		case len(t.atoms) == 0:
-			constant = t.coefficient
-		case len(t.atoms) == 1 && name == "" && t.atoms[0].Op == ExprSymbol && (t.coefficient == 1 || t.coefficient == -1):
-			name, coefficient = t.atoms[0].Name, t.coefficient
-		default:
-			return "", 0, 0, false
-		}
+	rest, constant := p.parts()
+	if len(rest) != 1 || !rest[0].isSymbol() {
+		return "", 0, 0, false
 	}
-	return name, coefficient, constant, name != ""
+	return rest[0].atoms[0].Name, rest[0].coefficient, constant, true
 }
 
+// isSymbol says whether the term is a symbol or the negative of one.
+func (t term) isSymbol() bool {
+	return len(t.atoms) == 1 && t.atoms[0].Op == ExprSymbol && (t.coefficient == 1 || t.coefficient == -1)
+}
+
+// symbol is the symbol of a name, nil where the environment has none.
 func (e *ShapeEnvironment) symbol(name string) *Symbol {
-	for i := range e.symbols {
-		if e.symbols[i].Name == name {
-			return &e.symbols[i]
-		}
+	if e == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(e.symbols, func(s Symbol) bool { return s.Name == name }); i >= 0 {
+		return &e.symbols[i]
 	}
 	return nil
 }

@@ -128,23 +128,17 @@ func (c *caller) assemble(result Value) *Node {
 // collect registers the tensors of a result as outputs of the node and replaces them by Outputs.
 func (c *caller) collect(node *Node, result Value) Value {
 	if list, ok := result.(List); ok {
-		items := make([]Value, len(list.Items))
-		for i, item := range list.Items {
-			items[i] = c.collect(node, item)
-		}
-		return List{Items: items, Tuple: list.Tuple}
+		return List{Items: mapped(list.Items, func(item Value) Value { return c.collect(node, item) }), Tuple: list.Tuple}
 	}
 	meta, ok := MetaOf(result)
-	if _, isOutput := result.(*Output); !ok && isOutput { // a result that is not computed
-		node.Outputs = append(node.Outputs, OutputInfo{})
-		node.ExpansionResults = append(node.ExpansionResults, result)
-		return &Output{Node: node, Index: len(node.Outputs) - 1}
-	}
-	if !ok {
+	if _, isOutput := result.(*Output); !ok && !isOutput {
 		return nil
 	}
-	info := OutputInfo{Meta: *meta, Relation: c.resolve(result)}
-	info.Meta.RequiresGrad = c.graph.RequiresGrad(result)
+	info := OutputInfo{} // for a result that is not computed
+	if ok {
+		info = OutputInfo{Meta: *meta, Relation: c.resolve(result)}
+		info.Meta.RequiresGrad = c.graph.RequiresGrad(result)
+	}
 	if info.Relation.Kind == RelationNew {
 		info.Meta.Flags &^= FlagView // a view of memory that nobody else sees
 	}
@@ -181,8 +175,8 @@ func (g *Graph) noteMutations(nodes []*Node) {
 	}
 }
 
-// emit infers one aten operator over bound values and adds it to the expansion.
-func (c *caller) emit(op *Op, values []Value) (*Node, error) {
+// emit infers one aten operator over bound values, adds it to the expansion and gives its result.
+func (c *caller) emit(op *Op, values []Value) (Value, error) {
 	inner := &inference{graph: c.graph, shapes: c.graph.Shapes, state: c.state, op: op, values: values}
 	if _, ok := inner.device(); !ok && len(inner.tensors()) > 0 {
 		return nil, unknown("tensors of several devices")
@@ -195,7 +189,17 @@ func (c *caller) emit(op *Op, values []Value) (*Node, error) {
 		Random: inner.random, MayRaise: inner.mayRaise(), Unrecorded: !c.state.GradMode, Origin: c.state.Origin}
 	node.Result = node.pythonResult(op)
 	c.nodes = append(c.nodes, node)
-	return node, nil
+	return node.Result, nil
+}
+
+// overload finds the first overload, in the order of the table, that takes the arguments, and binds them as torch's parser does; nil for none.
+func overload(name string, method bool, args []Value, keywords []Keyword) (*Op, []Value) {
+	for _, op := range ops().named(name) {
+		if values, ok := op.bindPython(args, keywords, method); ok {
+			return op, values
+		}
+	}
+	return nil, nil
 }
 
 // pythonResult nests the outputs as the schema declares them: one tensor, or a tuple.
@@ -228,15 +232,12 @@ func meta(v Value) *Meta {
 // CallOperator appends an aten operator by its name, "mul", with the first overload that takes the arguments, as torch's parser of arguments
 // picks it. The errors are those of Call.
 func (g *Graph) CallOperator(name string, args []Value, keywords []Keyword, state State) (*Node, error) {
-	for _, op := range ops().named(name) {
-		values, ok := op.bindPython(args, keywords, false)
-		if !ok {
-			continue
-		}
-		positional, named := op.normalForm(values)
-		return g.Call(op.Schema.Target(), positional, named, state)
+	op, values := overload(name, false, args, keywords)
+	if op == nil {
+		return nil, unknown(name + ": no overload fits")
 	}
-	return nil, unknown(name + ": no overload fits")
+	positional, named := op.normalForm(values)
+	return g.Call(op.Schema.Target(), positional, named, state)
 }
 
 // emitBound fits arguments to the operator's schema, appends the call and returns its result.
@@ -245,9 +246,5 @@ func (c *caller) emitBound(op *Op, args []Value, keywords []Keyword) (Value, err
 	if err != nil {
 		return nil, unknown(err.Error())
 	}
-	node, err := c.emit(op, values)
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emit(op, values)
 }

@@ -7,10 +7,8 @@ func (e *ShapeEnvironment) At(origin Origin) { e.origin = origin }
 
 // SetSource tells which input of the graph gives a symbol.
 func (e *ShapeEnvironment) SetSource(name string, source SymbolSource) {
-	for i := range e.symbols {
-		if e.symbols[i].Name == name {
-			e.symbols[i].Source = source
-		}
+	if symbol := e.symbol(name); symbol != nil {
+		symbol.Source = source
 	}
 }
 
@@ -68,14 +66,10 @@ type pinnedPolynomial struct {
 
 // parts splits a polynomial into its terms with symbols and its constant.
 func (p polynomial) parts() (rest polynomial, constant int64) {
-	for _, t := range p {
-		if len(t.atoms) == 0 {
-			constant = t.coefficient
-		} else {
-			rest = append(rest, t)
-		}
+	if last := len(p) - 1; last >= 0 && len(p[last].atoms) == 0 {
+		return p[:last:last], p[last].coefficient
 	}
-	return rest, constant
+	return p, 0
 }
 
 // valueOf is a size with its pinned terms replaced by their value.
@@ -95,7 +89,7 @@ func (p polynomial) without(name string) (polynomial, bool) {
 	var rest polynomial
 	sign := int64(0)
 	for _, t := range p {
-		if len(t.atoms) == 1 && t.atoms[0].Op == ExprSymbol && t.atoms[0].Name == name && (t.coefficient == 1 || t.coefficient == -1) {
+		if t.isSymbol() && t.atoms[0].Name == name {
 			sign = t.coefficient
 			continue
 		}
@@ -143,10 +137,8 @@ func (e *ShapeEnvironment) operation(op ExprOp) func(a, b Size) Size {
 }
 
 func (e *ShapeEnvironment) hint(name string) int64 {
-	for i := range e.symbols {
-		if e.symbols[i].Name == name {
-			return e.symbols[i].Hint
-		}
+	if symbol := e.symbol(name); symbol != nil {
+		return symbol.Hint
 	}
 	return 0
 }
@@ -186,24 +178,14 @@ func (e *ShapeEnvironment) canonicalMeta(meta *Meta) {
 	meta.Offset = e.Canonical(meta.Offset)
 }
 
-func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size {
-	result := make([]Size, len(sizes))
-	for i, size := range sizes {
-		result[i] = e.Canonical(size)
-	}
-	return result
-}
+func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size { return mapped(sizes, e.Canonical) }
 
 func (e *ShapeEnvironment) canonicalValue(value Value) Value {
 	switch v := value.(type) {
 	case Size:
 		return sizeValue(e.Canonical(v))
 	case List:
-		items := make([]Value, len(v.Items))
-		for i, item := range v.Items {
-			items[i] = e.canonicalValue(item)
-		}
-		return List{Items: items, Tuple: v.Tuple}
+		return List{Items: mapped(v.Items, e.canonicalValue), Tuple: v.Tuple}
 	case Slice:
 		return Slice{Start: e.canonicalValue(v.Start), Stop: e.canonicalValue(v.Stop), Step: e.canonicalValue(v.Step)}
 	}
@@ -241,12 +223,10 @@ func (m *Meta) visitSizes(visit func(Size)) {
 
 func visitNodeSizes(nodes []*Node, visit func(Size)) {
 	for _, node := range nodes {
-		for i := range node.Outputs {
-			node.Outputs[i].Meta.visitSizes(visit)
+		for _, output := range node.Outputs {
+			output.Meta.visitSizes(visit)
 		}
-		for _, value := range node.arguments() {
-			visitValueSizes(value, visit)
-		}
+		visitValueSizes(List{Items: node.arguments()}, visit)
 		visitNodeSizes(node.Expansion, visit)
 	}
 }

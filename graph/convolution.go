@@ -61,10 +61,8 @@ func (c *inference) perSpatial(name string) []Size {
 	if len(sizes) == 0 {
 		return make([]Size, 3)
 	}
-	for len(sizes) < 3 {
-		sizes = append(sizes, sizes[len(sizes)-1])
-	}
-	return sizes
+	missing := max(3-len(sizes), 0)
+	return slices.Concat(sizes, slices.Repeat(sizes[len(sizes)-1:], missing))
 }
 
 func (v *convolution) check() error {

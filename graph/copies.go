@@ -5,26 +5,13 @@ func copyRows() []row {
 		return row{schema: schema, kind: KindCopy, body: formula(text), rule: r}
 	}
 	return []row{
-		copies("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", "self", inferToCopy),
+		copies("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", "self", inferLike),
 		copies("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", "self", inferClone),
 		copies("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", "src", inferCopyInto),
 		copies("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", "value", inferFillInto),
 		copies("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", "value", inferFillInto),
 		copies("zero_(Tensor(a!) self) -> Tensor(a!)", "0", inferFillInto),
 	}
-}
-
-func inferToCopy(c *inference) error {
-	m := c.self()
-	d, device, err := c.options(m.DType)
-	if err != nil {
-		return err
-	}
-	strides, ok := c.likeStrides(m)
-	if !ok {
-		return unknown("memory format")
-	}
-	return c.create(d, device, m.Sizes, strides)
 }
 
 func inferClone(c *inference) error {
@@ -43,23 +30,18 @@ func (c *inference) mutateSelf() error {
 }
 
 func inferCopyInto(c *inference) error {
-	m := c.self()
-	if src := c.tensor("src"); src != nil {
-		joined, ok := c.shapes.broadcast(m.Sizes, src.Sizes)
-		if !ok || !c.shapes.AllEqual(joined, m.Sizes) || src.DType.IsComplex() && !m.DType.IsComplex() {
-			return unknown("copy_ of something that does not fit")
-		}
+	m, src := c.self(), c.tensor("src")
+	if src != nil && (!c.shapes.broadcastsTo(src.Sizes, m.Sizes) || src.DType.IsComplex() && !m.DType.IsComplex()) {
+		return unknown("copy_ of something that does not fit")
 	}
 	return c.mutateSelf()
 }
 
 func inferFillInto(c *inference) error {
-	m := c.self()
-	if value := c.tensor("value"); value != nil && (value.Dim() != 0 || value.DType.IsComplex() && !m.DType.IsComplex()) {
-		return unknown("fill_ with a tensor that has dimensions")
-	}
-	if d, ok := numberType(c.value("value")); ok && d.IsComplex() && !m.DType.IsComplex() {
-		return unknown("fill_ of a real tensor with a complex number")
+	m, value := c.self(), meta(c.value("value"))
+	number, _ := numberType(c.value("value"))
+	if value.Dim() != 0 || !m.DType.IsComplex() && (value.DType.IsComplex() || number.IsComplex()) {
+		return unknown("fill_ with something that does not fit")
 	}
 	return c.mutateSelf()
 }

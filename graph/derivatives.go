@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -76,14 +77,7 @@ func DerivativeOf(target string) (*Derivative, bool) {
 }
 
 // DifferentiableTargets lists the operators that have a derivative, sorted.
-func DifferentiableTargets() []string {
-	targets := make([]string, 0, len(derivatives()))
-	for target := range derivatives() {
-		targets = append(targets, target)
-	}
-	slices.Sort(targets)
-	return targets
-}
+func DifferentiableTargets() []string { return slices.Sorted(maps.Keys(derivatives())) }
 
 // OfAllResults says whether the formulas read the gradients of further results, not only that of the first one.
 func (d *Derivative) OfAllResults() bool {
@@ -92,10 +86,5 @@ func (d *Derivative) OfAllResults() bool {
 
 // Of finds the formula for a parameter.
 func (d *Derivative) Of(parameter string) (GradientFormula, bool) {
-	for _, g := range d.Gradients {
-		if slices.Contains(g.Parameters, parameter) {
-			return g, true
-		}
-	}
-	return GradientFormula{}, false
+	return find(d.Gradients, func(g GradientFormula) bool { return slices.Contains(g.Parameters, parameter) })
 }

@@ -114,13 +114,8 @@ func (d DType) IsDifferentiable() bool { return d.IsFloat() || d.IsComplex() }
 
 // Real is the type of the real and imaginary parts of a complex type, the type itself otherwise.
 func (d DType) Real() DType {
-	switch d {
-	case Complex32:
-		return Float16
-	case Complex64:
-		return Float32
-	case Complex128:
-		return Float64
+	if d.IsComplex() {
+		return d - Complex32 + Float16 // the types stand in the same order
 	}
 	return d
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 const tensorOptions = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -82,13 +85,10 @@ func inferFilled(c *inference) error {
 
 // inferFull takes the type from the number: bool and int64 for bools and integers, the default type for floats.
 func inferFull(c *inference) error {
-	d, err := c.scalarType("fill_value")
-	if err != nil {
-		return err
-	}
-	d, device, err := c.options(d)
+	fallback, typeError := c.scalarType("fill_value")
+	d, device, err := c.options(fallback)
 	sizes, ok := c.sizes("size")
-	if err != nil || !ok {
+	if typeError != nil || err != nil || !ok {
 		return unknown("full arguments")
 	}
 	return c.create(d, device, sizes, c.shapes.contiguousStrides(sizes))
@@ -96,15 +96,10 @@ func inferFull(c *inference) error {
 
 func (c *inference) scalarType(name string) (DType, error) {
 	d, ok := numberType(c.value(name))
-	switch {
-	case !ok:
+	if !ok {
 		return NoDType, unknown(name + " is no number")
-	case d.IsFloat():
-		return c.state.defaultDType(), nil
-	case d.IsComplex():
-		return complexOf(c.state.defaultDType()), nil
 	}
-	return d, nil
+	return d.ofNumber(c.state.defaultDType()), nil
 }
 
 func inferScalarTensor(c *inference) error {
@@ -134,12 +129,9 @@ func inferEmptyStrided(c *inference) error {
 func inferLike(c *inference) error {
 	m := c.self()
 	d, device, err := c.options(m.DType)
-	if err != nil {
-		return err
-	}
 	strides, ok := c.likeStrides(m)
-	if !ok {
-		return unknown("memory format")
+	if err != nil || !ok {
+		return cmp.Or[error](err, unknown("memory format"))
 	}
 	return c.create(d, device, m.Sizes, strides)
 }

@@ -21,7 +21,7 @@ type Function struct {
 // differentiable lists the tensors among a node's arguments that gradients may flow to.
 func (n *Node) differentiable() []Value {
 	if n.Function == nil {
-		return collectTensors(append(slices.Clone(n.Args), keywordValues(n)...))
+		return collectTensors(slices.Concat(n.Args, keywordValues(n)))
 	}
 	var values []Value
 	for k, gradient := range n.Function.Gradients {
@@ -47,8 +47,7 @@ func (f *Function) FindFormals() {
 		}
 	}
 	for _, n := range slices.Concat(f.Forward, f.Backward) {
-		add(append(slices.Clone(n.Args), keywordValues(n)...))
-		add(n.Captured)
+		add(n.arguments())
 	}
 	add(f.Results)
 	add(f.Gradients)
@@ -56,11 +55,9 @@ func (f *Function) FindFormals() {
 
 // LowerNodes gives the aten operators of some nodes, which read values of the graph or of each other, and what stands for a value of theirs.
 func (g *Graph) LowerNodes(nodes []*Node) (lowered []*Node, replace func(Value) Value, err error) {
-	l := &lowering{graph: &Graph{Name: g.Name, Inputs: g.Inputs, Shapes: g.Shapes}, replaced: map[storageKey]Value{}}
-	for _, n := range nodes {
-		if err := l.lowerNode(n); err != nil {
-			return nil, nil, err
-		}
+	l, err := g.lowering(nodes)
+	if err != nil {
+		return nil, nil, err
 	}
 	return l.graph.Nodes, l.replace, nil
 }

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -77,15 +79,11 @@ func (c *caller) dispatchName(name string, method bool) (Value, error) {
 
 // canonicalName resolves aliases, of in-place names too.
 func canonicalName(name string) string {
-	if alias, ok := functionAliases()[name]; ok {
-		return alias
+	aliases := functionAliases()
+	if base, inPlace := strings.CutSuffix(name, "_"); inPlace && aliases[base] != "" {
+		return cmp.Or(aliases[name], aliases[base]+"_")
 	}
-	if base, inPlace := strings.CutSuffix(name, "_"); inPlace {
-		if alias, ok := functionAliases()[base]; ok {
-			return alias + "_"
-		}
-	}
-	return name
+	return cmp.Or(aliases[name], name)
 }
 
 // overloaded tries the operator's overloads in the order of the table, as torch's parser does.
@@ -94,19 +92,15 @@ func (c *caller) overloaded(name string, method bool) (Value, error) {
 }
 
 func (c *caller) overloadedWith(name string, method bool, args []Value, keywords []Keyword) (Value, error) {
-	for _, op := range ops().named(name) {
-		values, ok := op.bindPython(args, keywords, method)
-		if !ok {
-			continue
-		}
-		node, err := c.emit(op, values)
-		if err != nil {
-			return nil, err
-		}
-		c.resultType = structseq(op)
-		return node.Result, nil
+	op, values := overload(name, method, args, keywords)
+	if op == nil {
+		return nil, unknown(c.target + ": no overload fits")
 	}
-	return nil, unknown(c.target + ": no overload fits")
+	result, err := c.emit(op, values)
+	if err == nil {
+		c.resultType = structseq(op)
+	}
+	return result, err
 }
 
 // structseq names the Python type of results that the schema gives names to: "(Tensor values, Tensor indices)".
@@ -147,14 +141,9 @@ func (c *caller) arguments(names ...string) (map[string]Value, error) {
 }
 
 func bindKeyword(bound map[string]Value, names []string, k Keyword) error {
-	for _, name := range names {
-		if name == k.Name {
-			if _, twice := bound[name]; twice {
-				return unknown("argument given twice")
-			}
-			bound[name] = k.Value
-			return nil
-		}
+	if _, twice := bound[k.Name]; twice || !slices.Contains(names, k.Name) {
+		return unknown("keyword that is unexpected or given twice: " + k.Name)
 	}
-	return unknown("unexpected keyword " + k.Name)
+	bound[k.Name] = k.Value
+	return nil
 }

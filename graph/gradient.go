@@ -40,14 +40,7 @@ func root(v Value) Value {
 
 func isDetached(v Value) bool {
 	o, ok := v.(*Output)
-	if !ok {
-		return false
-	}
-	switch nodeName(o.Node.Target) {
-	case "detach", "data", "alias_detached":
-		return true
-	}
-	return false
+	return ok && slices.Contains([]string{"detach", "data", "alias_detached"}, nodeName(o.Node.Target))
 }
 
 // RequiresGrad says whether a tensor requires gradients at this point of the graph: by its own metadata, or because a
@@ -76,16 +69,12 @@ func (g *Graph) noteMutation(v Value) {
 
 // isPiece says whether v came from a function that returns several views at once, such as split.
 func isPiece(v Value) bool {
-	for {
-		r := relationOf(v)
-		if r.Kind == RelationNew {
-			return false
-		}
+	for r := relationOf(v); r.Kind != RelationNew; v, r = r.Of, relationOf(r.Of) {
 		if o, ok := v.(*Output); ok && r.Kind == RelationView && len(o.Node.Outputs) > 1 {
 			return true
 		}
-		v = r.Of
 	}
+	return false
 }
 
 // wasCut says whether several views at once, that gradients flow through, were made of the memory of v: once it is written, autograd cannot make

@@ -180,10 +180,6 @@ func (n *Node) Output(k int) *Output { return &Output{Node: n, Index: k} }
 
 // Keyword gives the keyword argument of that name.
 func (n *Node) Keyword(name string) (Value, bool) {
-	for _, k := range n.Keywords {
-		if k.Name == name {
-			return k.Value, true
-		}
-	}
-	return nil, false
+	k, ok := find(n.Keywords, func(k Keyword) bool { return k.Name == name })
+	return k.Value, ok
 }

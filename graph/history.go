@@ -48,11 +48,7 @@ func (g *Graph) HistoryOf(tensors []Value, nodes []*Node) *History {
 }
 
 func keywordValues(n *Node) []Value {
-	values := make([]Value, len(n.Keywords))
-	for i, k := range n.Keywords {
-		values[i] = k.Value
-	}
-	return values
+	return mapped(n.Keywords, func(k Keyword) Value { return k.Value })
 }
 
 func (h *History) want(g *Graph, v Value) {

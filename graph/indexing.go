@@ -81,9 +81,7 @@ func inferIndexSelect(c *inference) error {
 	if c.nothingToIndex(m, d, index) {
 		return ErrForbidden
 	}
-	sizes := slices.Clone(m.Sizes)
-	sizes[d] = index.Sizes[0]
-	return c.makeContiguous(m.DType, sizes)
+	return c.makeContiguous(m.DType, withSize(m.Sizes, d, index.Sizes[0]))
 }
 
 // indexing is the layout of an advanced-indexing operation: the broadcast shape of the index tensors and the dimensions they
@@ -175,8 +173,7 @@ func inferIndexPut(c *inference) error {
 		return err
 	}
 	source, _ := x.source(m)
-	joined, ok := c.shapes.broadcast(source.Sizes, values.Sizes)
-	if !ok || !c.shapes.AllEqual(joined, source.Sizes) || values.DType != m.DType || c.shapes.anyZero(m.Sizes) {
+	if !c.shapes.broadcastsTo(values.Sizes, source.Sizes) || values.DType != m.DType || c.shapes.anyZero(m.Sizes) {
 		return unknown("index_put values")
 	}
 	return c.updated(func() error { return c.make(m.DType, m.Sizes, c.shapes.preservedStrides(m)) })

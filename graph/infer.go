@@ -81,13 +81,7 @@ func sizeValue(s Size) Value {
 	return s
 }
 
-func sizeValues(sizes []Size) List {
-	items := make([]Value, len(sizes))
-	for i, s := range sizes {
-		items[i] = sizeValue(s)
-	}
-	return List{Items: items}
-}
+func sizeValues(sizes []Size) List { return List{Items: mapped(sizes, sizeValue)} }
 
 // integer gives an integer argument as a plain number, pinning symbols.
 func (c *inference) integer(name string) (int64, bool) {
@@ -106,23 +100,13 @@ func sizesOf(v Value) ([]Size, bool) {
 	if !ok {
 		return nil, false
 	}
-	sizes := make([]Size, len(list.Items))
-	for i, item := range list.Items {
-		if sizes[i], ok = sizeOf(item); !ok {
-			return nil, false
-		}
-	}
-	return sizes, true
+	return allMapped(list.Items, sizeOf)
 }
 
 // integers is sizes with symbols pinned.
 func (c *inference) integers(name string) ([]int64, bool) {
 	sizes, ok := c.sizes(name)
-	numbers := make([]int64, len(sizes))
-	for i, s := range sizes {
-		numbers[i] = c.shapes.Specialise(s)
-	}
-	return numbers, ok
+	return mapped(sizes, c.shapes.Specialise), ok
 }
 
 // wrapDim maps a dimension counted from the end; 0-d tensors count as 1-d.
@@ -137,12 +121,9 @@ func wrapDim(dim int64, dimensions int) (int, bool) {
 // dim gives a dimension argument of the first tensor.
 func (c *inference) dim(name string) (int, error) {
 	n, ok := c.integer(name)
-	if !ok {
-		return 0, unknown(name + " is no number")
-	}
-	d, ok := wrapDim(n, c.self().Dim())
-	if !ok {
-		return 0, unknown(name + " out of range")
+	d, inRange := wrapDim(n, c.self().Dim())
+	if !ok || !inRange {
+		return 0, unknown(name + " is no dimension")
 	}
 	return d, nil
 }
@@ -170,13 +151,10 @@ func (c *inference) keepNatural(sizes []Size) {
 // representable says whether a tensor of these sizes can exist at all.
 func representable(sizes []Size) bool {
 	elements := 1.0
-	for _, s := range sizes {
+	return !slices.ContainsFunc(sizes, func(s Size) bool {
 		elements *= float64(max(s.Hint, 1))
-		if s.Hint < 0 || elements > 1<<56 {
-			return false
-		}
-	}
-	return true
+		return s.Hint < 0 || elements > 1<<56
+	})
 }
 
 // makeContiguous adds a row-major output with fresh memory.
@@ -246,14 +224,19 @@ func (c *inference) onlyDevice(device Device) bool {
 
 // accepts checks the element types of the tensors that take part in the computation.
 func (c *inference) accepts(d DType) bool {
-	class, ok := map[Category]byte{CategoryBool: 'b', CategoryInt: 'i', CategoryFloat: 'f', CategoryComplex: 'c'}[d.Category()]
-	if !ok || d.unpromotable() || d == Complex32 {
-		return false
+	letter := d.letter()
+	return letter != 0 && (c.op.Accepts == "" || strings.IndexByte(c.op.Accepts, letter) >= 0)
+}
+
+// letter stands for the type in what rows accept; 0 for types that no row takes.
+func (d DType) letter() byte {
+	switch {
+	case d.unpromotable() || d == Complex32:
+		return 0
+	case d.IsFloat() && d.Bytes() == 2:
+		return 'h'
 	}
-	if d.IsFloat() && d.Bytes() == 2 {
-		class = 'h'
-	}
-	return c.op.Accepts == "" || slices.Contains([]byte(c.op.Accepts), class)
+	return [...]byte{CategoryNone: 0, CategoryBool: 'b', CategoryInt: 'i', CategoryFloat: 'f', CategoryComplex: 'c'}[d.Category()]
 }
 
 // run applies the operator's rule and completes the outputs.
@@ -373,11 +356,8 @@ func (c *inference) inferenceFlag(o *OutputInfo) MetaFlags {
 
 // leafOf keeps the leaf flags of an argument that is returned unchanged and requires gradients itself.
 func leafOf(r Relation) (MetaFlags, bool) {
-	if r.Kind != RelationSame {
-		return 0, false
-	}
 	m, ok := MetaOf(r.Of)
-	if !ok || !m.RequiresGrad {
+	if !ok || r.Kind != RelationSame || !m.RequiresGrad {
 		return 0, false
 	}
 	return m.Flags & (FlagLeaf | FlagGradFn), true
@@ -445,27 +425,17 @@ func sameStatic(a, b Size) bool { return a.Hint == b.Hint }
 
 // memory is the range of elements that a dense tensor of static layout takes; known is false for others and those without elements.
 func (e *ShapeEnvironment) memory(m *Meta) (begin, end int64, known bool) {
-	count := int64(1)
-	for d, size := range m.Sizes {
-		if !size.IsStatic() || !m.Strides[d].IsStatic() {
-			return 0, 0, false
-		}
-		count *= size.Hint
-	}
-	if !m.Offset.IsStatic() || count == 0 || !e.isDense(m) {
+	layout := slices.Concat(m.Sizes, m.Strides, []Size{m.Offset})
+	if slices.ContainsFunc(layout, Size.isSymbolic) || e.anyZero(m.Sizes) || !e.isDense(m) {
 		return 0, 0, false
 	}
-	return m.Offset.Hint, m.Offset.Hint + count, true
+	return m.Offset.Hint, m.Offset.Hint + e.Product(m.Sizes).Hint, true
 }
 
 // isForeignView says whether v is a view that was made before the graph, by a function that may have returned several at once.
 func isForeignView(v Value) bool {
-	_, ok := Owner(v).(*Input)
-	if !ok {
-		return false
-	}
-	base, known := MetaOf(Owner(v))
-	return known && base.Flags&FlagView != 0 && base.RequiresGrad
+	base, ok := Owner(v).(*Input)
+	return ok && base.Kind == Tensor && base.Meta.Flags&FlagView != 0 && base.Meta.RequiresGrad
 }
 
 // ErrForbidden is the answer for operations that eager refuses, or may refuse, and fake tensors do not. It is an ErrUnknown.

@@ -105,10 +105,9 @@ func (e *ShapeEnvironment) broadcastStrides(m *Meta, shape []Size) []Size {
 	strides := make([]Size, len(shape))
 	offset := len(shape) - m.Dim()
 	for i := range m.Sizes {
-		if e.IsOne(m.Sizes[i]) && !e.IsOne(shape[offset+i]) {
-			continue
+		if !e.IsOne(m.Sizes[i]) || e.IsOne(shape[offset+i]) {
+			strides[offset+i] = m.Strides[i]
 		}
-		strides[offset+i] = m.Strides[i]
 	}
 	return strides
 }
@@ -128,4 +127,10 @@ func (e *ShapeEnvironment) compareDimensions(a, b int, shape []Size, strides [][
 		}
 	}
 	return 0
+}
+
+// broadcastsTo says whether the first shape broadcasts to the second.
+func (e *ShapeEnvironment) broadcastsTo(shape, target []Size) bool {
+	joined, ok := e.broadcast(target, shape)
+	return ok && e.AllEqual(joined, target)
 }

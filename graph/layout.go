@@ -122,13 +122,19 @@ func (e *ShapeEnvironment) formatStrides(format MemoryFormat, sizes []Size) ([]S
 	if order == nil || (format == ChannelsLast) != (len(sizes) == 4) {
 		return nil, false
 	}
+	slices.Reverse(order)
+	return e.packedStrides(order, sizes), true
+}
+
+// packedStrides are those of a tensor without gaps whose dimensions lie in this order, innermost first.
+func (e *ShapeEnvironment) packedStrides(order []int, sizes []Size) []Size {
 	strides := make([]Size, len(sizes))
 	next := Static(1)
-	for i := len(order) - 1; i >= 0; i-- {
-		strides[order[i]] = next
-		next = e.Multiply(next, e.atLeastOne(sizes[order[i]]))
+	for _, d := range order {
+		strides[d] = next
+		next = e.Multiply(next, e.atLeastOne(sizes[d]))
 	}
-	return strides, true
+	return strides
 }
 
 // contiguousStrides gives row-major strides; dimensions of size 0 count as 1, as in torch.
@@ -173,13 +179,7 @@ func (e *ShapeEnvironment) denseStrides(m *Meta) []Size {
 		}
 		return 0
 	})
-	strides := make([]Size, m.Dim())
-	next := Static(1)
-	for _, d := range order {
-		strides[d] = next
-		next = e.Multiply(next, e.atLeastOne(m.Sizes[d]))
-	}
-	return strides
+	return e.packedStrides(order, m.Sizes)
 }
 
 // sortedDimensions lists dimensions innermost first, sorted by TensorIterator's insertion sort, which tolerates comparisons

@@ -9,14 +9,22 @@ import (
 // Lower gives the graph with every torch-level node replaced by the aten operators of its expansion. It fails on nodes that
 // have none: calls the tables do not know and the host did not trace.
 func (g *Graph) Lower() (*Graph, error) {
+	l, err := g.lowering(g.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	l.graph.Outputs = l.replaceAll(g.Outputs)
+	return l.graph, nil
+}
+
+func (g *Graph) lowering(nodes []*Node) (*lowering, error) {
 	l := &lowering{graph: &Graph{Name: g.Name, Inputs: g.Inputs, Shapes: g.Shapes}, replaced: map[storageKey]Value{}, casts: map[cachedCast]*Output{}}
-	for _, n := range g.Nodes {
+	for _, n := range nodes {
 		if err := l.lowerNode(n); err != nil {
 			return nil, errors.Wrapf(err, "lowering %s of graph %s", n.Name, g.Name)
 		}
 	}
-	l.graph.Outputs = l.replaceAll(g.Outputs)
-	return l.graph, nil
+	return l, nil
 }
 
 type lowering struct {
@@ -118,13 +126,7 @@ func (l *lowering) copyNode(n *Node) *Node {
 	return node
 }
 
-func (l *lowering) replaceAll(values []Value) []Value {
-	replaced := make([]Value, len(values))
-	for i, v := range values {
-		replaced[i] = l.replace(v)
-	}
-	return replaced
-}
+func (l *lowering) replaceAll(values []Value) []Value { return mapped(values, l.replace) }
 
 func (l *lowering) replace(v Value) Value {
 	switch v := v.(type) {

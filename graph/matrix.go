@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 func matrix(schema string, r rule) row {
 	return row{schema: schema, kind: KindMatrix, traits: oneType, rule: r}
@@ -44,55 +47,44 @@ func (c *inference) matrixType() (DType, error) {
 
 // matrixProduct gives the shape of the product of the last two dimensions; batch dimensions must be equal.
 func (c *inference) matrixProduct(a, b []Size, dimensions int) ([]Size, error) {
-	e := c.shapes
-	if len(a) != dimensions || len(b) != dimensions {
-		return nil, unknown(c.op.String() + ": wrong number of dimensions")
-	}
-	n := dimensions - 2
-	if !e.AllEqual(a[:n], b[:n]) || !e.Equal(a[n+1], b[n]) {
+	e, n := c.shapes, dimensions-2
+	if len(a) != dimensions || len(b) != dimensions || !e.AllEqual(a[:n], b[:n]) || !e.Equal(a[n+1], b[n]) {
 		return nil, unknown(c.op.String() + ": shapes do not fit")
 	}
 	return append(slices.Clone(a[:n+1]), b[n+1]), nil
 }
 
-func (c *inference) product(a, b *Meta, dimensions int) error {
-	d, err := c.matrixType()
-	if err != nil {
-		return err
-	}
-	sizes, err := c.matrixProduct(a.Sizes, b.Sizes, dimensions)
-	if err != nil {
+// product adds the output of a matrix product of these sizes, or gives the error that there was in their place.
+func (c *inference) product(sizes []Size, err error) error {
+	d, typeError := c.matrixType()
+	if err := cmp.Or(typeError, err); err != nil {
 		return err
 	}
 	return c.makeContiguous(d, sizes)
 }
 
-func inferMM(c *inference) error { return c.product(c.tensor("self"), c.tensor("mat2"), 2) }
+func inferMM(c *inference) error {
+	return c.product(c.matrixProduct(c.tensor("self").Sizes, c.tensor("mat2").Sizes, 2))
+}
 
-func inferBMM(c *inference) error { return c.product(c.tensor("self"), c.tensor("mat2"), 3) }
+func inferBMM(c *inference) error {
+	return c.product(c.matrixProduct(c.tensor("self").Sizes, c.tensor("mat2").Sizes, 3))
+}
 
 func inferMV(c *inference) error {
 	m, v := c.tensor("self"), c.tensor("vec")
-	d, err := c.matrixType()
-	if err != nil {
-		return err
-	}
 	if m.Dim() != 2 || v.Dim() != 1 || !c.shapes.Equal(m.Sizes[1], v.Sizes[0]) {
 		return unknown("mv shapes")
 	}
-	return c.makeContiguous(d, m.Sizes[:1])
+	return c.product(m.Sizes[:1], nil)
 }
 
 func inferDot(c *inference) error {
 	a, b := meta(c.values[0]), meta(c.values[1])
-	d, err := c.matrixType()
-	if err != nil {
-		return err
-	}
 	if a.Dim() != 1 || b.Dim() != 1 || !c.shapes.Equal(a.Sizes[0], b.Sizes[0]) {
 		return unknown("dot shapes")
 	}
-	return c.makeContiguous(d, nil)
+	return c.product(nil, nil)
 }
 
 func inferOuter(c *inference) error {
@@ -105,14 +97,10 @@ func inferOuter(c *inference) error {
 
 func inferInner(c *inference) error {
 	a, b := meta(c.values[0]), meta(c.values[1])
-	d, err := c.matrixType()
-	if err != nil {
-		return err
-	}
 	if a.Dim() == 0 || b.Dim() == 0 || !c.shapes.Equal(a.Sizes[a.Dim()-1], b.Sizes[b.Dim()-1]) {
 		return unknown("inner shapes")
 	}
-	return c.makeContiguous(d, slices.Concat(a.Sizes[:a.Dim()-1], b.Sizes[:b.Dim()-1]))
+	return c.product(slices.Concat(a.Sizes[:a.Dim()-1], b.Sizes[:b.Dim()-1]), nil)
 }
 
 // inferAddMM covers self·beta + alpha·(a @ b), where self broadcasts to the product.
@@ -128,8 +116,7 @@ func inferAddMM(c *inference) error {
 	if err != nil {
 		return err
 	}
-	joined, ok := c.shapes.broadcast(sizes, c.self().Sizes)
-	if !ok || !c.shapes.AllEqual(joined, sizes) {
+	if !c.shapes.broadcastsTo(c.self().Sizes, sizes) {
 		return unknown(c.op.String() + ": the added tensor does not fit")
 	}
 	return c.makeContiguous(d, sizes)
@@ -146,8 +133,7 @@ func inferAddR(c *inference) error {
 		return unknown("addr arguments")
 	}
 	sizes := []Size{a.Sizes[0], b.Sizes[0]}
-	joined, ok := c.shapes.broadcast(sizes, c.self().Sizes)
-	if !ok || !c.shapes.AllEqual(joined, sizes) {
+	if !c.shapes.broadcastsTo(c.self().Sizes, sizes) {
 		return unknown("addr: the added tensor does not fit")
 	}
 	added := &Meta{Sizes: sizes, Strides: c.shapes.broadcastStrides(c.self(), sizes)}
@@ -177,19 +163,11 @@ func (c *inference) addedProduct(a, b []Size) ([]Size, error) {
 
 // inferMatmul broadcasts batch dimensions and treats vectors as matrices whose extra dimension is dropped again.
 func inferMatmul(c *inference) error {
-	d, err := c.matrixType()
-	if err != nil {
-		return err
-	}
 	a, b := meta(c.values[0]).Sizes, meta(c.values[1]).Sizes
 	if len(a) == 0 || len(b) == 0 {
 		return unknown("matmul of a 0-d tensor")
 	}
-	sizes, err := c.matmulSizes(a, b)
-	if err != nil {
-		return err
-	}
-	return c.makeContiguous(d, sizes)
+	return c.product(c.matmulSizes(a, b))
 }
 
 func (c *inference) matmulSizes(a, b []Size) ([]Size, error) {
@@ -210,10 +188,6 @@ func (c *inference) matmulSizes(a, b []Size) ([]Size, error) {
 }
 
 func inferLinear(c *inference) error {
-	d, err := c.matrixType()
-	if err != nil {
-		return err
-	}
 	input, weight, bias := c.tensor("input").Sizes, c.tensor("weight").Sizes, c.tensor("bias")
 	if len(input) == 0 || len(weight) != 2 || !c.shapes.Equal(input[len(input)-1], weight[1]) {
 		return unknown("linear shapes")
@@ -221,7 +195,7 @@ func inferLinear(c *inference) error {
 	if bias != nil && (bias.Dim() != 1 || !c.shapes.Equal(bias.Sizes[0], weight[0])) {
 		return unknown("linear bias")
 	}
-	return c.makeContiguous(d, append(slices.Clone(input[:len(input)-1]), weight[0]))
+	return c.product(append(slices.Clone(input[:len(input)-1]), weight[0]), nil)
 }
 
 // inferAttention covers the CPU's fused kernel, whose result is laid out like the query. On accelerators the layout depends on
@@ -263,6 +237,5 @@ func (c *inference) fusedLayout(m *Meta) bool {
 
 func (c *inference) maskFits(mask, q, k *Meta) bool {
 	scores := append(slices.Clone(q.Sizes[:3]), k.Sizes[2])
-	joined, ok := c.shapes.broadcast(scores, mask.Sizes)
-	return ok && c.shapes.AllEqual(joined, scores) && (mask.DType == Bool || mask.DType == q.DType) && !c.graph.RequiresGrad(c.value("attn_mask"))
+	return c.shapes.broadcastsTo(mask.Sizes, scores) && (mask.DType == Bool || mask.DType == q.DType) && !c.graph.RequiresGrad(c.value("attn_mask"))
 }

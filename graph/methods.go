@@ -1,5 +1,7 @@
 package graph
 
+import "cmp"
+
 // methodFunctions covers methods whose Python signature is not the operator's.
 func methodFunctions() map[string]function {
 	table := map[string]function{
@@ -22,14 +24,21 @@ func refuse(c *caller) (Value, error) { return nil, unknown(c.target + " depends
 
 // one gives the only argument, a tensor.
 func (c *caller) one() (Value, *Meta, error) {
-	if len(c.args) != 1 || len(c.keywords) > 0 {
-		return nil, nil, unknown(c.target + " arguments")
+	if len(c.args) == 1 && len(c.keywords) == 0 {
+		if m, ok := MetaOf(c.args[0]); ok {
+			return c.args[0], m, nil
+		}
 	}
-	m, ok := MetaOf(c.args[0])
-	if !ok {
-		return nil, nil, unknown(c.target + " of something that is no tensor")
+	return nil, nil, unknown(c.target + " of something else than one tensor")
+}
+
+// selfAndOther binds the arguments of a method that follows the metadata of another tensor.
+func (c *caller) selfAndOther() (self Value, other *Meta, err error) {
+	bound, err := c.arguments("self", "other")
+	if other, ok := MetaOf(bound["other"]); ok {
+		return bound["self"], other, nil
 	}
-	return c.args[0], m, nil
+	return nil, nil, cmp.Or[error](err, unknown(c.target+" something that is no tensor"))
 }
 
 func itself(c *caller) (Value, error) {
@@ -198,26 +207,20 @@ func (to *conversion) keyword(k Keyword) error {
 }
 
 func typeAs(c *caller) (Value, error) {
-	bound, err := c.arguments("self", "other")
+	self, other, err := c.selfAndOther()
 	if err != nil {
 		return nil, err
 	}
-	other, ok := MetaOf(bound["other"])
-	if !ok {
-		return nil, unknown("type_as something that is no tensor")
-	}
-	return c.cast(conversion{tensor: bound["self"], dtype: other.DType, device: other.Device})
+	return c.cast(conversion{tensor: self, dtype: other.DType, device: other.Device})
 }
 
 func typeMethod(c *caller) (Value, error) {
-	if len(c.args) != 2 || len(c.keywords) > 0 {
-		return nil, unknown("type arguments")
+	if len(c.args) == 2 && len(c.keywords) == 0 {
+		if d, ok := c.args[1].(DType); ok {
+			return c.cast(conversion{tensor: c.args[0], dtype: d})
+		}
 	}
-	d, ok := c.args[1].(DType)
-	if !ok {
-		return nil, unknown("type by name")
-	}
-	return c.cast(conversion{tensor: c.args[0], dtype: d})
+	return nil, unknown("type that is no dtype")
 }
 
 func cpuMethod(c *caller) (Value, error) {
@@ -254,24 +257,16 @@ func contiguous(c *caller) (Value, error) {
 
 func (c *caller) clone(v Value, format MemoryFormat) (Value, error) {
 	op, _ := LookUp("aten.clone.default")
-	node, err := c.emit(op, []Value{v, format})
-	if err != nil {
-		return nil, err
-	}
-	return node.Result, nil
+	return c.emit(op, []Value{v, format})
 }
 
 func likeSizes(target string) function {
 	return func(c *caller) (Value, error) {
-		bound, err := c.arguments("self", "other")
+		self, other, err := c.selfAndOther()
 		if err != nil {
 			return nil, err
 		}
-		other, ok := MetaOf(bound["other"])
-		if !ok {
-			return nil, unknown(c.target + " something that is no tensor")
-		}
-		return c.call(target, bound["self"], sizeValues(other.Sizes))
+		return c.call(target, self, sizeValues(other.Sizes))
 	}
 }
 

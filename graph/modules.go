@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -96,15 +98,19 @@ func (c *caller) bindDefaults(parameters string) (map[string]Value, error) {
 func (c *caller) unusedAbsent(parameters string, bound map[string]Value, used []string) bool {
 	for _, p := range strings.Fields(parameters) {
 		name, text, _ := strings.Cut(p, "=")
-		isUsed := false
-		for _, u := range used {
-			isUsed = isUsed || u == name
-		}
-		if !isUsed && FormatValue(bound[name]) != FormatValue(literal(text)) {
+		if !slices.Contains(used, name) && FormatValue(bound[name]) != FormatValue(literal(text)) {
 			return false
 		}
 	}
 	return true
+}
+
+// below ends the chain with an operator whose first operand is another value.
+func (s *chain) below(target string, first Value) (Value, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.caller.call(target, first, s.value)
 }
 
 // literal reads None, True, False, a number or a quoted word.
@@ -234,37 +240,21 @@ func normalize(c *caller) (Value, error) {
 	input := bound["input"]
 	s := &chain{caller: c, value: input}
 	s.then("aten.linalg_vector_norm.default", bound["p"], bound["dim"], true).then("aten.clamp_min.default", bound["eps"])
-	s.then("aten.expand.default", sizeValues(meta(input).Sizes))
-	if s.err != nil {
-		return nil, s.err
-	}
-	return c.call("aten.div.Tensor", input, s.value)
+	return s.then("aten.expand.default", sizeValues(meta(input).Sizes)).below("aten.div.Tensor", input)
 }
 
 // softsign is input / (|input| + 1).
 func softsign(c *caller) (Value, error) {
 	v, _, err := c.one()
-	if err != nil {
-		return nil, err
-	}
-	s := (&chain{caller: c, value: v}).then("aten.abs.default").then("aten.add.Tensor", int64(1))
-	if s.err != nil {
-		return nil, s.err
-	}
-	return c.call("aten.div.Tensor", v, s.value)
+	s := &chain{caller: c, value: v, err: err}
+	return s.then("aten.abs.default").then("aten.add.Tensor", int64(1)).below("aten.div.Tensor", v)
 }
 
 // tanhshrink is input − tanh(input).
 func tanhshrink(c *caller) (Value, error) {
 	v, _, err := c.one()
-	if err != nil {
-		return nil, err
-	}
-	tanh, err := c.call("aten.tanh.default", v)
-	if err != nil {
-		return nil, err
-	}
-	return c.call("aten.sub.Tensor", v, tanh)
+	s := &chain{caller: c, value: v, err: err}
+	return s.then("aten.tanh.default").below("aten.sub.Tensor", v)
 }
 
 // softmin is the softmax of −input.
@@ -287,9 +277,8 @@ func norm(c *caller) (Value, error) {
 	if order == nil || order == "fro" {
 		order = int64(2)
 	}
-	s := &chain{caller: c, value: bound["input"]}
 	op, _ := LookUp("aten.linalg_vector_norm.default")
-	return c.emitBound(op, []Value{s.value, order, bound["dim"], bound["keepdim"]}, []Keyword{{"dtype", bound["dtype"]}})
+	return c.emitBound(op, []Value{bound["input"], order, bound["dim"], bound["keepdim"]}, []Keyword{{"dtype", bound["dtype"]}})
 }
 
 // pad covers constant padding.
@@ -298,11 +287,7 @@ func pad(c *caller) (Value, error) {
 	if err != nil || bound["mode"] != "constant" {
 		return nil, unknown("pad mode")
 	}
-	value := bound["value"]
-	if value == nil {
-		value = int64(0)
-	}
-	return c.call("aten.constant_pad_nd.default", bound["input"], bound["pad"], value)
+	return c.call("aten.constant_pad_nd.default", bound["input"], bound["pad"], cmp.Or[Value](bound["value"], int64(0)))
 }
 
 // tensorOfNumber is torch.tensor of one Python number.
@@ -446,8 +431,7 @@ func tile(c *caller) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(repeats) < meta(v).Dim() {
-		repeats = append([]Size{Static(1)}, repeats...)
-	}
+	missing := max(meta(v).Dim()-len(repeats), 0)
+	repeats = slices.Concat(slices.Repeat(Statics(1), missing), repeats)
 	return c.call("aten.repeat.default", v, sizeValues(repeats))
 }

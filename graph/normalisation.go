@@ -19,15 +19,11 @@ func normalisationRows() []row {
 }
 
 func inferSoftmax(c *inference) error {
-	m := c.self()
-	d := c.dtype("dtype", m.DType)
-	if _, err := c.dim("dim"); err != nil {
-		return err
-	}
+	d := c.dtype("dtype", c.self().DType)
 	if c.boolean("half_to_float") || !c.accepts(d) {
 		return unknown("softmax type")
 	}
-	return c.makeContiguous(d, m.Sizes)
+	return c.scanned(d)
 }
 
 // sameFloatType checks that the optional parameters have the input's type.

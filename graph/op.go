@@ -172,12 +172,7 @@ func LookUp(target string) (*Op, bool) {
 	if len(parts) != 3 || parts[0] != "aten" {
 		return nil, false
 	}
-	for _, op := range ops().named(parts[1]) {
-		if op.Schema.Overload == parts[2] {
-			return op, true
-		}
-	}
-	return nil, false
+	return find(ops().named(parts[1]), func(op *Op) bool { return op.Schema.Overload == parts[2] })
 }
 
 // Targets lists every operator of the table, sorted.

@@ -243,17 +243,8 @@ func logitFormula(c *inference, _ DType) string {
 
 // largestFinite is the largest number of a floating-point type.
 func largestFinite(d DType) (float64, bool) {
-	switch d {
-	case Float16:
-		return 65504, true
-	case BFloat16:
-		return 3.3895313892515355e38, true
-	case Float32:
-		return math.MaxFloat32, true
-	case Float64:
-		return math.MaxFloat64, true
-	}
-	return 0, false
+	largest := [numDTypes]float64{Float16: 65504, BFloat16: 3.3895313892515355e38, Float32: math.MaxFloat32, Float64: math.MaxFloat64}[d]
+	return largest, largest != 0
 }
 
 func nanToNumFormula(c *inference, compute DType) string {

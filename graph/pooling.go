@@ -42,14 +42,11 @@ func inferPool2D(c *inference) error {
 
 // pair reads a list of two numbers.
 func (c *inference) pair(name string, absent int64) [2]int64 {
-	numbers, ok := c.integers(name)
-	switch {
-	case ok && len(numbers) == 1:
-		return [2]int64{numbers[0], numbers[0]}
-	case ok && len(numbers) == 2:
-		return [2]int64{numbers[0], numbers[1]}
+	numbers, _ := c.integers(name)
+	if len(numbers) != 1 && len(numbers) != 2 {
+		return [2]int64{absent, absent}
 	}
-	return [2]int64{absent, absent}
+	return [2]int64{numbers[0], numbers[len(numbers)-1]}
 }
 
 // pooled keeps channels-last.

@@ -27,11 +27,7 @@ func (g *Graph) String() string {
 }
 
 func joined[T any](items []T, format func(T) string) string {
-	parts := make([]string, len(items))
-	for i, item := range items {
-		parts[i] = format(item)
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(mapped(items, format), ", ")
 }
 
 func (in *Input) declaration() string {

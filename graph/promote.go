@@ -44,27 +44,18 @@ func promoteUnusual(a, b DType) DType {
 }
 
 func promoteComplex(a, b DType) DType {
-	if b.IsDifferentiable() {
-		switch promoteFloat(a.Real(), b.Real()) {
-		case Float16:
-			return Complex32
-		case Float64:
-			return Complex128
-		}
-		return Complex64
+	if !b.IsDifferentiable() {
+		return a
 	}
-	return a
+	return complexOf(promoteFloat(a.Real(), b.Real()))
 }
 
 func promoteFloat(a, b DType) DType {
-	if a == b || !b.IsFloat() {
+	switch {
+	case a == b || !b.IsFloat() || a.Bytes() > b.Bytes():
 		return a
-	}
-	if a.Bytes() == b.Bytes() { // float16 and bfloat16
-		return Float32
-	}
-	if a.Bytes() > b.Bytes() {
-		return a
+	case a.Bytes() == b.Bytes():
+		return Float32 // of float16 and bfloat16
 	}
 	return b
 }
@@ -110,26 +101,30 @@ func (r *resultType) addTensor(m *Meta) {
 	}
 }
 
-// addNumber joins a Python number; floats and complex numbers count as the default type.
+// addNumber joins a Python number.
 func (r *resultType) addNumber(d DType, defaultType DType) {
-	switch {
-	case d.IsFloat():
-		d = defaultType
-	case d.IsComplex():
-		d = complexOf(defaultType)
-	}
-	r.join(&r.wrapped, d)
+	r.join(&r.wrapped, d.ofNumber(defaultType))
 }
 
+// ofNumber is the type that a Python number counts as: the default type for floats and, made complex, for complex numbers.
+func (d DType) ofNumber(defaultType DType) DType {
+	switch {
+	case d.IsFloat():
+		return defaultType
+	case d.IsComplex():
+		return complexOf(defaultType)
+	}
+	return d
+}
+
+// complexOf is the complex type whose parts have a floating-point type: none for bfloat16. Other types stay what they are.
 func complexOf(d DType) DType {
-	switch d {
-	case Float16:
-		return Complex32
-	case Float64:
-		return Complex128
-	case Float32:
-		return Complex64
-	case BFloat16:
+	for made := Complex32; made <= Complex128; made++ {
+		if made.Real() == d {
+			return made
+		}
+	}
+	if d == BFloat16 {
 		return NoDType
 	}
 	return d

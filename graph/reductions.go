@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 func reduction(schema, accepts string, traits trait, r rule) row {
 	return row{schema: schema, kind: KindReduction, accepts: accepts, traits: traits, rule: r}
@@ -168,11 +171,8 @@ func inferSum(c *inference) error {
 func inferMean(c *inference) error {
 	m := c.self()
 	result := c.dtype("dtype", m.DType)
-	if err := c.requireAccepted(result); err != nil {
-		return err
-	}
-	if m.DType.IsComplex() && !result.IsComplex() {
-		return unknown("mean of complex numbers as reals")
+	if err := c.requireAccepted(result); err != nil || m.DType.IsComplex() && !result.IsComplex() {
+		return cmp.Or[error](err, unknown("mean of complex numbers as reals"))
 	}
 	return c.reduce(result)
 }
@@ -298,25 +298,27 @@ func inferCumulative(c *inference) error {
 	if c.value("dtype") == nil && !m.DType.IsDifferentiable() {
 		result = Int64
 	}
-	if _, err := c.dim("dim"); err != nil {
-		return err
-	}
 	if m.DType.IsComplex() && !result.IsComplex() || result == Bool {
 		return unknown("cumulative result type")
 	}
-	return c.makeContiguous(result, m.Sizes)
+	return c.scanned(result)
+}
+
+// scanned adds a row-major output of the first argument's shape, for an operator along one dimension.
+func (c *inference) scanned(result DType) error {
+	if _, err := c.dim("dim"); err != nil {
+		return err
+	}
+	return c.makeContiguous(result, c.self().Sizes)
 }
 
 // inferSameShape gives a row-major result of the first argument's type and shape.
 func inferSameShape(c *inference) error {
-	m := c.self()
-	if err := c.requireAccepted(m.DType); err != nil {
+	d := c.self().DType
+	if err := c.requireAccepted(d); err != nil {
 		return err
 	}
-	if _, err := c.dim("dim"); err != nil {
-		return err
-	}
-	return c.makeContiguous(m.DType, m.Sizes)
+	return c.scanned(d)
 }
 
 func inferCumulativeExtremum(c *inference) error {

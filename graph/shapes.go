@@ -273,13 +273,8 @@ func (e *ShapeEnvironment) leastOf(atom *Expr) (int64, bool) {
 }
 
 func (e *ShapeEnvironment) leastSymbol(name string) (int64, bool) {
-	if e == nil {
-		return 0, false
-	}
-	for _, s := range e.symbols {
-		if s.Name == name {
-			return s.Least, s.Least != Unbounded
-		}
+	if symbol := e.symbol(name); symbol != nil {
+		return symbol.Least, symbol.Least != Unbounded
 	}
 	return 0, false
 }
@@ -339,17 +334,7 @@ func (e *ShapeEnvironment) IsOne(s Size) bool { return e.Equal(s, Static(1)) }
 func (e *ShapeEnvironment) IsZero(s Size) bool { return e.Equal(s, Static(0)) }
 
 // AllEqual decides whether two lists of sizes agree.
-func (e *ShapeEnvironment) AllEqual(a, b []Size) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !e.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+func (e *ShapeEnvironment) AllEqual(a, b []Size) bool { return slices.EqualFunc(a, b, e.Equal) }
 
 // Specialise turns a symbolic size into its hint, with a guard that pins it.
 func (e *ShapeEnvironment) Specialise(s Size) int64 {

@@ -287,7 +287,5 @@ func inferGLU(c *inference) error {
 	if err != nil || m.Dim() == 0 || !m.DType.IsFloat() || !e.IsZero(e.Modulo(m.Sizes[d], Static(2))) || !e.isContiguous(m) {
 		return unknown("glu arguments")
 	}
-	sizes := slices.Clone(m.Sizes)
-	sizes[d] = e.FloorDivide(sizes[d], Static(2))
-	return c.makeContiguous(m.DType, sizes)
+	return c.makeContiguous(m.DType, withSize(m.Sizes, d, e.FloorDivide(m.Sizes[d], Static(2))))
 }

@@ -17,25 +17,15 @@ type Size struct {
 func Static(n int64) Size { return Size{Hint: n} }
 
 // Statics makes static sizes.
-func Statics(n ...int64) []Size {
-	sizes := make([]Size, len(n))
-	for i, v := range n {
-		sizes[i] = Static(v)
-	}
-	return sizes
-}
+func Statics(n ...int64) []Size { return mapped(n, Static) }
 
 // Hints gives the values at capture.
-func Hints(sizes []Size) []int64 {
-	hints := make([]int64, len(sizes))
-	for i, s := range sizes {
-		hints[i] = s.Hint
-	}
-	return hints
-}
+func Hints(sizes []Size) []int64 { return mapped(sizes, func(s Size) int64 { return s.Hint }) }
 
 // IsStatic says whether the size is a plain number.
 func (s Size) IsStatic() bool { return s.Expr == nil }
+
+func (s Size) isSymbolic() bool { return s.Expr != nil }
 
 // String prints the number or the expression.
 func (s Size) String() string {
@@ -106,10 +96,7 @@ func parenthesised(text string, yes bool) string {
 }
 
 func (e *Expr) join(separator string, precedence int) string {
-	parts := make([]string, len(e.Args))
-	for i, a := range e.Args {
-		parts[i] = a.text(precedence)
-	}
+	parts := mapped(e.Args, func(a *Expr) string { return a.text(precedence) })
 	return strings.ReplaceAll(strings.Join(parts, separator), " + -", " - ")
 }
 
@@ -186,10 +173,7 @@ type term struct {
 func makeTerm(coefficient int64, atoms []*Expr) term {
 	atoms = slices.Clone(atoms)
 	slices.SortFunc(atoms, func(a, b *Expr) int { return strings.Compare(a.String(), b.String()) })
-	keys := make([]string, len(atoms))
-	for i, a := range atoms {
-		keys[i] = a.text(precedenceAtom)
-	}
+	keys := mapped(atoms, func(a *Expr) string { return a.text(precedenceAtom) })
 	return term{coefficient, atoms, strings.Join(keys, "*")}
 }
 
@@ -270,17 +254,13 @@ func (p polynomial) constant() (int64, bool) {
 }
 
 func (p polynomial) expr() *Expr {
-	if len(p) == 0 {
+	switch len(p) {
+	case 0:
 		return constant(0)
-	}
-	if len(p) == 1 {
+	case 1:
 		return p[0].expr()
 	}
-	sum := &Expr{Op: ExprAdd}
-	for _, t := range p {
-		sum.Args = append(sum.Args, t.expr())
-	}
-	return sum
+	return &Expr{Op: ExprAdd, Args: mapped(p, term.expr)}
 }
 
 func (t term) expr() *Expr {

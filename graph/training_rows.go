@@ -34,15 +34,17 @@ func trainingRows() []row {
 	}
 }
 
-// absent adds an output that is not computed.
-func (c *inference) absent() { c.outputs = append(c.outputs, OutputInfo{}) }
+// absent adds an output that is not computed, which is no error.
+func (c *inference) absent() error {
+	c.outputs = append(c.outputs, OutputInfo{})
+	return nil
+}
 
 // masked adds the k-th output unless the output mask leaves it out.
 func (c *inference) masked(k int, add func() error) error {
 	mask, _ := c.value("output_mask").(List)
 	if k >= len(mask.Items) || mask.Items[k] != true {
-		c.absent()
-		return nil
+		return c.absent()
 	}
 	return add()
 }
@@ -50,16 +52,20 @@ func (c *inference) masked(k int, add func() error) error {
 // maskedLike adds a row-major output of the type and sizes of each named argument that the mask asks for.
 func (c *inference) maskedLike(names ...string) error {
 	for k, name := range names {
-		m := c.tensor(name)
-		if m == nil {
-			c.absent()
-			continue
-		}
-		if err := c.masked(k, func() error { return c.makeContiguous(m.DType, m.Sizes) }); err != nil {
+		if err := c.masked(k, func() error { return c.contiguousLike(name) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// contiguousLike adds a row-major output of the type and sizes of an argument, none where that is None.
+func (c *inference) contiguousLike(name string) error {
+	m := c.tensor(name)
+	if m == nil {
+		return c.absent()
+	}
+	return c.makeContiguous(m.DType, m.Sizes)
 }
 
 // inferLikeArgument is the rule of operators whose result is a row-major tensor like one argument.

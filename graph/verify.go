@@ -133,13 +133,8 @@ func (n *Node) arguments() []Value {
 
 // mentions says whether one of the values is v or a container that holds it.
 func mentions(values []Value, v Value) bool {
-	for _, candidate := range values {
-		if SameValue(candidate, v) {
-			return true
-		}
-		if list, ok := candidate.(List); ok && mentions(list.Items, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(candidate Value) bool {
+		list, isList := candidate.(List)
+		return SameValue(candidate, v) || isList && mentions(list.Items, v)
+	})
 }

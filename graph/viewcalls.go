@@ -61,14 +61,11 @@ func reshape(c *caller) (Value, error) {
 }
 
 func reshapeAs(c *caller) (Value, error) {
-	bound, err := c.arguments("self", "other")
+	self, other, err := c.selfAndOther()
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := MetaOf(bound["other"]); !ok {
-		return nil, unknown("reshape_as something that is no tensor")
-	}
-	return c.reshapeTo(bound["self"], meta(bound["other"]).Sizes)
+	return c.reshapeTo(self, other.Sizes)
 }
 
 // viewMethod is Tensor.view: sizes as varargs or a list, or an element type.
@@ -112,13 +109,11 @@ func flatten(c *caller) (Value, error) {
 func (c *caller) dimArgument(bound map[string]Value, name string, absent int64, m *Meta) (int, bool) {
 	v, given := bound[name]
 	if !given {
-		return wrapDim(absent, m.Dim())
+		v = absent
 	}
-	n, ok := v.(int64)
-	if !ok {
-		return 0, false
-	}
-	return wrapDim(n, m.Dim())
+	n, isNumber := v.(int64)
+	d, inRange := wrapDim(n, m.Dim())
+	return d, isNumber && inRange
 }
 
 func ravel(c *caller) (Value, error) {

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 func view(schema string, r rule) row { return row{schema: schema, kind: KindView, rule: r} }
 
@@ -193,13 +196,7 @@ func (c *inference) expandTo(requested Size, size, stride *Size, leading bool) e
 	return nil
 }
 
-func pick[T any](items []T, order []int) []T {
-	picked := make([]T, len(order))
-	for i, d := range order {
-		picked[i] = items[d]
-	}
-	return picked
-}
+func pick[T any](items []T, order []int) []T { return mapped(order, func(i int) T { return items[i] }) }
 
 func (c *inference) permuteBy(order []int) error {
 	m := c.self()
@@ -237,12 +234,9 @@ func (c *inference) swapped(a, b int) error {
 }
 
 func inferTranspose(c *inference) error {
-	a, err := c.dim("dim0")
-	if err != nil {
-		return err
-	}
-	b, err := c.dim("dim1")
-	if err != nil {
+	a, firstError := c.dim("dim0")
+	b, secondError := c.dim("dim1")
+	if err := cmp.Or(firstError, secondError); err != nil {
 		return err
 	}
 	return c.swapped(a, b)
@@ -278,13 +272,7 @@ func inferSqueeze(c *inference) error {
 
 func (c *inference) squeezeWhere(asked func(int) bool) error {
 	m := c.self()
-	var kept []int
-	for d := range m.Sizes {
-		if !asked(d) || !c.shapes.IsOne(m.Sizes[d]) {
-			kept = append(kept, d)
-		}
-	}
-	return c.permuteBy(kept)
+	return c.permuteBy(slices.DeleteFunc(rowMajor(m.Dim()), func(d int) bool { return asked(d) && c.shapes.IsOne(m.Sizes[d]) }))
 }
 
 func inferSqueezeDims(c *inference) error {
