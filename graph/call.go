@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"fusee/internal/slice"
 )
 
 // ErrUnknown says that the tables have no exact answer for a call: the caller asks the host and uses Append. It is also the
@@ -128,7 +130,7 @@ func (c *caller) assemble(result Value) *Node {
 // collect registers the tensors of a result as outputs of the node and replaces them by Outputs.
 func (c *caller) collect(node *Node, result Value) Value {
 	if list, ok := result.(List); ok {
-		return List{Items: mapped(list.Items, func(item Value) Value { return c.collect(node, item) }), Tuple: list.Tuple}
+		return List{Items: slice.Map(list.Items, func(item Value) Value { return c.collect(node, item) }), Tuple: list.Tuple}
 	}
 	meta, ok := MetaOf(result)
 	if _, isOutput := result.(*Output); !ok && !isOutput {

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"fusee/internal/slice"
+)
 
 // At names the user's line for the decisions that follow.
 func (e *ShapeEnvironment) At(origin Origin) { e.origin = origin }
@@ -178,14 +182,14 @@ func (e *ShapeEnvironment) canonicalMeta(meta *Meta) {
 	meta.Offset = e.Canonical(meta.Offset)
 }
 
-func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size { return mapped(sizes, e.Canonical) }
+func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size { return slice.Map(sizes, e.Canonical) }
 
 func (e *ShapeEnvironment) canonicalValue(value Value) Value {
 	switch v := value.(type) {
 	case Size:
 		return sizeValue(e.Canonical(v))
 	case List:
-		return List{Items: mapped(v.Items, e.canonicalValue), Tuple: v.Tuple}
+		return List{Items: slice.Map(v.Items, e.canonicalValue), Tuple: v.Tuple}
 	case Slice:
 		return Slice{Start: e.canonicalValue(v.Start), Stop: e.canonicalValue(v.Stop), Step: e.canonicalValue(v.Step)}
 	}

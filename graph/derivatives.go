@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"fusee/internal/slice"
 )
 
 // Derivative says how gradients flow back through an operator. Instead, when it is not empty, is a call that stands for the operator
@@ -86,5 +88,5 @@ func (d *Derivative) OfAllResults() bool {
 
 // Of finds the formula for a parameter.
 func (d *Derivative) Of(parameter string) (GradientFormula, bool) {
-	return find(d.Gradients, func(g GradientFormula) bool { return slices.Contains(g.Parameters, parameter) })
+	return slice.Find(d.Gradients, func(g GradientFormula) bool { return slices.Contains(g.Parameters, parameter) })
 }

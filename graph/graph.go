@@ -2,7 +2,11 @@
 // types and aliasing, one table of aten operators, and one table of the Python-level functions that lead to them.
 package graph
 
-import "strconv"
+import (
+	"strconv"
+
+	"fusee/internal/slice"
+)
 
 // RelationKind says how an output's memory relates to an argument's.
 type RelationKind uint8
@@ -180,6 +184,6 @@ func (n *Node) Output(k int) *Output { return &Output{Node: n, Index: k} }
 
 // Keyword gives the keyword argument of that name.
 func (n *Node) Keyword(name string) (Value, bool) {
-	k, ok := find(n.Keywords, func(k Keyword) bool { return k.Name == name })
+	k, ok := slice.Find(n.Keywords, func(k Keyword) bool { return k.Name == name })
 	return k.Value, ok
 }

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"fusee/internal/slice"
+)
 
 // GradientsTarget is the operation that asks for gradients within a graph: `of(outputs, inputs, gradients, retain_graph)` of the host's module
 // fusee._gradients, where gradients holds one of each output, or None for 1. It gives the tuple of the inputs' gradients, each in memory of its
@@ -48,7 +52,7 @@ func (g *Graph) HistoryOf(tensors []Value, nodes []*Node) *History {
 }
 
 func keywordValues(n *Node) []Value {
-	return mapped(n.Keywords, func(k Keyword) Value { return k.Value })
+	return slice.Map(n.Keywords, func(k Keyword) Value { return k.Value })
 }
 
 func (h *History) want(g *Graph, v Value) {

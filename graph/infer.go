@@ -3,6 +3,8 @@ package graph
 import (
 	"slices"
 	"strings"
+
+	"fusee/internal/slice"
 )
 
 // inference works out the outputs of one operator call.
@@ -81,7 +83,7 @@ func sizeValue(s Size) Value {
 	return s
 }
 
-func sizeValues(sizes []Size) List { return List{Items: mapped(sizes, sizeValue)} }
+func sizeValues(sizes []Size) List { return List{Items: slice.Map(sizes, sizeValue)} }
 
 // integer gives an integer argument as a plain number, pinning symbols.
 func (c *inference) integer(name string) (int64, bool) {
@@ -100,13 +102,13 @@ func sizesOf(v Value) ([]Size, bool) {
 	if !ok {
 		return nil, false
 	}
-	return allMapped(list.Items, sizeOf)
+	return slice.MapAll(list.Items, sizeOf)
 }
 
 // integers is sizes with symbols pinned.
 func (c *inference) integers(name string) ([]int64, bool) {
 	sizes, ok := c.sizes(name)
-	return mapped(sizes, c.shapes.Specialise), ok
+	return slice.Map(sizes, c.shapes.Specialise), ok
 }
 
 // wrapDim maps a dimension counted from the end; 0-d tensors count as 1-d.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/errors"
+
+	"fusee/internal/slice"
 )
 
 // Lower gives the graph with every torch-level node replaced by the aten operators of its expansion. It fails on nodes that
@@ -126,7 +128,7 @@ func (l *lowering) copyNode(n *Node) *Node {
 	return node
 }
 
-func (l *lowering) replaceAll(values []Value) []Value { return mapped(values, l.replace) }
+func (l *lowering) replaceAll(values []Value) []Value { return slice.Map(values, l.replace) }
 
 func (l *lowering) replace(v Value) Value {
 	switch v := v.(type) {

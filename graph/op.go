@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/errors"
+
+	"fusee/internal/slice"
 )
 
 // Kind sorts operators by what a backend does with them.
@@ -172,7 +174,7 @@ func LookUp(target string) (*Op, bool) {
 	if len(parts) != 3 || parts[0] != "aten" {
 		return nil, false
 	}
-	return find(ops().named(parts[1]), func(op *Op) bool { return op.Schema.Overload == parts[2] })
+	return slice.Find(ops().named(parts[1]), func(op *Op) bool { return op.Schema.Overload == parts[2] })
 }
 
 // Targets lists every operator of the table, sorted.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fusee/internal/slice"
 )
 
 // String prints the graph in a fixed form, one node a line:
@@ -27,7 +29,7 @@ func (g *Graph) String() string {
 }
 
 func joined[T any](items []T, format func(T) string) string {
-	return strings.Join(mapped(items, format), ", ")
+	return strings.Join(slice.Map(items, format), ", ")
 }
 
 func (in *Input) declaration() string {

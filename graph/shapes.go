@@ -368,3 +368,10 @@ func (e *ShapeEnvironment) record(difference polynomial, relation ShapeRelation)
 		e.replace(difference)
 	}
 }
+
+// withSize is a shape with another size in one dimension.
+func withSize(sizes []Size, d int, size Size) []Size {
+	sizes = slices.Clone(sizes)
+	sizes[d] = size
+	return sizes
+}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fusee/internal/slice"
 )
 
 // Size is a number of elements: static when Expr is nil, otherwise a symbolic expression whose value at capture was Hint.
@@ -17,10 +19,10 @@ type Size struct {
 func Static(n int64) Size { return Size{Hint: n} }
 
 // Statics makes static sizes.
-func Statics(n ...int64) []Size { return mapped(n, Static) }
+func Statics(n ...int64) []Size { return slice.Map(n, Static) }
 
 // Hints gives the values at capture.
-func Hints(sizes []Size) []int64 { return mapped(sizes, func(s Size) int64 { return s.Hint }) }
+func Hints(sizes []Size) []int64 { return slice.Map(sizes, func(s Size) int64 { return s.Hint }) }
 
 // IsStatic says whether the size is a plain number.
 func (s Size) IsStatic() bool { return s.Expr == nil }
@@ -96,7 +98,7 @@ func parenthesised(text string, yes bool) string {
 }
 
 func (e *Expr) join(separator string, precedence int) string {
-	parts := mapped(e.Args, func(a *Expr) string { return a.text(precedence) })
+	parts := slice.Map(e.Args, func(a *Expr) string { return a.text(precedence) })
 	return strings.ReplaceAll(strings.Join(parts, separator), " + -", " - ")
 }
 
@@ -173,7 +175,7 @@ type term struct {
 func makeTerm(coefficient int64, atoms []*Expr) term {
 	atoms = slices.Clone(atoms)
 	slices.SortFunc(atoms, func(a, b *Expr) int { return strings.Compare(a.String(), b.String()) })
-	keys := mapped(atoms, func(a *Expr) string { return a.text(precedenceAtom) })
+	keys := slice.Map(atoms, func(a *Expr) string { return a.text(precedenceAtom) })
 	return term{coefficient, atoms, strings.Join(keys, "*")}
 }
 
@@ -260,7 +262,7 @@ func (p polynomial) expr() *Expr {
 	case 1:
 		return p[0].expr()
 	}
-	return &Expr{Op: ExprAdd, Args: mapped(p, term.expr)}
+	return &Expr{Op: ExprAdd, Args: slice.Map(p, term.expr)}
 }
 
 func (t term) expr() *Expr {

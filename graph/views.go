@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"slices"
+
+	"fusee/internal/slice"
 )
 
 func view(schema string, r rule) row { return row{schema: schema, kind: KindView, rule: r} }
@@ -196,7 +198,9 @@ func (c *inference) expandTo(requested Size, size, stride *Size, leading bool) e
 	return nil
 }
 
-func pick[T any](items []T, order []int) []T { return mapped(order, func(i int) T { return items[i] }) }
+func pick[T any](items []T, order []int) []T {
+	return slice.Map(order, func(i int) T { return items[i] })
+}
 
 func (c *inference) permuteBy(order []int) error {
 	m := c.self()
