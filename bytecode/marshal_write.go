@@ -181,14 +181,19 @@ func (w *marshalWriter) str(value string, interned bool) error {
 	if !isASCII(value) {
 		return w.unicode(value, interned)
 	}
-	if len(value) < 256 {
-		w.out = append(w.out, stringType(typeShortASCII, typeShortASCIIInterned, interned), byte(len(value)))
-	} else {
-		w.out = append(w.out, stringType(typeASCII, typeASCIIInterned, interned))
-		w.uint32(len(value))
-	}
+	w.counted(stringType(typeShortASCII, typeShortASCIIInterned, interned), stringType(typeASCII, typeASCIIInterned, interned), len(value))
 	w.out = append(w.out, value...)
 	return nil
+}
+
+// counted writes a type and a length: in one byte, behind the short type, where that holds it.
+func (w *marshalWriter) counted(short, long byte, length int) {
+	if length < 256 {
+		w.out = append(w.out, short, byte(length))
+		return
+	}
+	w.out = append(w.out, long)
+	w.uint32(length)
 }
 
 func (w *marshalWriter) unicode(value string, interned bool) error {
@@ -209,10 +214,7 @@ func stringType(plain, internedType byte, interned bool) byte {
 }
 
 func (w *marshalWriter) tuple(items Tuple) error {
-	if len(items) >= 256 {
-		return w.sequence(typeTuple, items)
-	}
-	w.out = append(w.out, typeSmallTuple, byte(len(items)))
+	w.counted(typeSmallTuple, typeTuple, len(items))
 	return w.items(items)
 }
 
@@ -276,12 +278,7 @@ func (w *marshalWriter) code(c *Code) error {
 }
 
 func (w *marshalWriter) names(names []string) error {
-	if len(names) < 256 {
-		w.out = append(w.out, typeSmallTuple, byte(len(names)))
-	} else {
-		w.out = append(w.out, typeTuple)
-		w.uint32(len(names))
-	}
+	w.counted(typeSmallTuple, typeTuple, len(names))
 	for _, name := range names {
 		if err := w.str(name, true); err != nil {
 			return err

@@ -4,7 +4,10 @@
 // The package runs no Python and trusts no input: bytes that CPython could not have written give an error.
 package bytecode
 
-import "math/big"
+import (
+	"math/big"
+	"slices"
+)
 
 // Object is a Python value that the marshal format can express. Its dynamic type is one of NoneType, EllipsisType,
 // StopIterationType, bool, int64, *big.Int (only where int64 is too small), float64, complex128, string, Bytes, Tuple,
@@ -48,12 +51,19 @@ type Set struct {
 
 // Get returns the value stored under a str key, and whether there is one.
 func (d *Dict) Get(key string) (Object, bool) {
-	for i, candidate := range d.Keys {
-		if name, ok := candidate.(string); ok && name == key {
-			return d.Values[i], true
-		}
+	if i := slices.Index(d.Keys, Object(key)); i >= 0 {
+		return d.Values[i], true
 	}
 	return nil, false
+}
+
+// NewDict returns a dict of keys and values that follow each other in turn.
+func NewDict(keysAndValues ...Object) *Dict {
+	dict := &Dict{}
+	for pair := range slices.Chunk(keysAndValues, 2) {
+		dict.Set(pair[0], pair[1])
+	}
+	return dict
 }
 
 // Set appends a key and its value; it does not look for an earlier entry under the same key.

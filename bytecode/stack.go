@@ -1,6 +1,9 @@
 package bytecode
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // maxStackDepth bounds the stack of a frame; CPython itself fails to allocate frames of this size.
 const maxStackDepth = 1 << 24
@@ -20,10 +23,7 @@ const (
 )
 
 func (a *assembler) stackSize(owners []int) (int, error) {
-	walk := stackWalk{assembler: a, owners: owners, depths: make([]int, len(a.placed))}
-	for i := range walk.depths {
-		walk.depths[i] = unvisited
-	}
+	walk := stackWalk{assembler: a, owners: owners, depths: slices.Repeat([]int{unvisited}, len(a.placed))}
 	if err := walk.from(0, walk.entryDepth()); err != nil {
 		return 0, err
 	}

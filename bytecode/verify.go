@@ -61,10 +61,7 @@ func (l *Listing) verifyArgument(instruction *Instruction) error {
 func (w *stackWalk) verifyDepths() error {
 	for i, depth := range w.depths {
 		p := &w.placed[i]
-		if depth == unvisited {
-			continue
-		}
-		if needed := itemsNeeded(p.op, p.arg); needed > depth || needed < 0 {
+		if needed := itemsNeeded(p.op, p.arg); depth != unvisited && (needed > depth || needed < 0) {
 			return fmt.Errorf("%s of %d items where the stack has %d", p.op, needed, depth)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // Accessor tells how a source's value is reached from its parent's.
@@ -158,10 +159,8 @@ func (s *Source) Found(reason Position) {
 
 // Relate requires that two sources keep giving the same object ("same") or different ones ("distinct").
 func (p *Program) Relate(reason Position, kind string, first, second *Source) {
-	for _, known := range p.relations {
-		if known.kind == kind && known.first == first && known.second == second {
-			return
-		}
+	if slices.ContainsFunc(p.relations, func(known relation) bool { return known.kind == kind && known.first == first && known.second == second }) {
+		return
 	}
 	first.Wanted()
 	second.Wanted()
@@ -229,37 +228,20 @@ func (p *Program) Wire() bytecode.Object {
 }
 
 func wireAll(sources []*Source) bytecode.Tuple {
-	wired := bytecode.Tuple{}
-	for _, source := range sources {
-		if source.needed() {
-			wired = append(wired, source.wire())
-		}
-	}
-	return wired
+	return slice.Map(slice.Filter(sources, (*Source).needed), (*Source).wire)
 }
 
 func (s *Source) needed() bool {
-	if len(s.Checks) > 0 || s.Capture >= 0 {
-		return true
-	}
-	for _, child := range s.children {
-		if child.needed() {
-			return true
-		}
-	}
-	return false
+	return len(s.Checks) > 0 || s.Capture >= 0 || slices.ContainsFunc(s.children, (*Source).needed)
 }
 
-func (s *Source) wire() bytecode.Tuple {
+func (s *Source) wire() bytecode.Object {
 	accessor := bytecode.Tuple{s.Accessor.Kind}
 	if s.Accessor.Argument != nil {
 		accessor = append(accessor, s.Accessor.Argument)
 	}
-	checks := bytecode.Tuple{}
-	for _, check := range s.Checks {
-		checks = append(checks, append(bytecode.Tuple{check.Kind}, check.Arguments...))
-	}
-	return bytecode.Tuple{accessor, checks, int64(s.Capture), wireAll(s.children)}
+	checks := slice.Map(s.Checks, func(check Check) bytecode.Object { return append(bytecode.Tuple{check.Kind}, check.Arguments...) })
+	return bytecode.Tuple{accessor, bytecode.Tuple(checks), int64(s.Capture), wireAll(s.children)}
 }
 
 // Described is one check for people: its number in the program, the source in Python's words, and the line that caused it.

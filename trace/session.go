@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // ObjectID names a live object of the host during one compilation.
@@ -58,19 +59,27 @@ func (s *Session) Questions() int { return s.questions }
 // learn records the descriptions that came with an answer.
 func (s *Session) learn(object bytecode.Object) error {
 	for _, item := range Items(object) {
-		fields, ok := item.(bytecode.Tuple)
-		if !ok || len(fields) != 4 {
-			return errors.New("a description has not four fields")
+		described, err := parseDescription(item)
+		if err != nil {
+			return err
 		}
-		id, isID := fields[0].(int64)
-		kind, isKind := fields[1].(string)
-		typeID, isType := fields[2].(int64)
-		if !isID || !isKind || !isType {
-			return errors.New("a description's fields have wrong types")
-		}
-		s.objects[ObjectID(id)] = &Description{ObjectID(id), kind, ObjectID(typeID), fields[3]}
+		s.objects[described.ID] = described
 	}
 	return nil
+}
+
+func parseDescription(object bytecode.Object) (*Description, error) {
+	fields, ok := object.(bytecode.Tuple)
+	if !ok || len(fields) != 4 {
+		return nil, errors.New("a description has not four fields")
+	}
+	id, isID := fields[0].(int64)
+	kind, isKind := fields[1].(string)
+	typeID, isType := fields[2].(int64)
+	if !isID || !isKind || !isType {
+		return nil, errors.New("a description's fields have wrong types")
+	}
+	return &Description{ObjectID(id), kind, ObjectID(typeID), fields[3]}, nil
 }
 
 // ask sends one question and returns the first part of the answer, having learned the second.
@@ -246,15 +255,8 @@ func parseRaise(fields bytecode.Tuple) (*Outcome, error) {
 	if !ok || len(fields) < 3 {
 		return nil, errors.New("a raised exception is malformed")
 	}
-	outcome := &Outcome{Raised: ObjectID(id)}
-	for _, item := range Items(fields[2]) {
-		reference, err := ParseReference(item)
-		if err != nil {
-			return nil, err
-		}
-		outcome.Arguments = append(outcome.Arguments, reference)
-	}
-	return outcome, nil
+	arguments, err := slice.TryMap(Items(fields[2]), ParseReference)
+	return &Outcome{Raised: ObjectID(id), Arguments: arguments}, err
 }
 
 // ParseReference reads a reference from its wire form.
@@ -297,12 +299,8 @@ func Field(object bytecode.Object, name string) bytecode.Object {
 	if !ok {
 		return nil
 	}
-	for i, key := range dict.Keys {
-		if key == name {
-			return dict.Values[i]
-		}
-	}
-	return nil
+	value, _ := dict.Get(name)
+	return value
 }
 
 // Text returns the string under a key of a dict, "" when absent.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/cmd/fusee/internal/python"
+	"fusee/internal/slice"
 )
 
 const (
@@ -196,31 +196,29 @@ type listedInstruction struct {
 }
 
 func writeInstructions(out io.Writer, code *bytecode.Code) error {
-	var codes []listedCode
-	err := bytecode.WalkCodes(code, func(code *bytecode.Code) error {
-		list, err := bytecode.ListInstructions(code)
-		codes = append(codes, listedCode{code.QualName, namedInstructions(list)})
-		return err
-	})
+	codes, err := listCodes(code)
 	if err != nil {
 		return err
 	}
-	buffered := bufio.NewWriter(out)
-	encoder := json.NewEncoder(buffered)
+	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(map[string]any{"codes": codes}); err != nil {
-		return err
-	}
-	return buffered.Flush()
+	return encoder.Encode(map[string]any{"codes": codes})
 }
 
-func namedInstructions(list []bytecode.ListedInstruction) []listedInstruction {
-	named := make([]listedInstruction, len(list))
-	for i := range list {
-		named[i] = listedInstruction{Offset: list[i].Offset, Name: list[i].Opcode.String()}
-		if list[i].Opcode.HasArgument() {
-			named[i].Arg = &list[i].Arg
-		}
+// listCodes lists a code object and those inside it; with an error, those that could be listed.
+func listCodes(code *bytecode.Code) (codes []listedCode, err error) {
+	err = bytecode.WalkCodes(code, func(inner *bytecode.Code) error {
+		list, err := bytecode.ListInstructions(inner)
+		codes = append(codes, listedCode{inner.QualName, slice.Map(list, namedInstruction)})
+		return err
+	})
+	return codes, err
+}
+
+func namedInstruction(listed bytecode.ListedInstruction) listedInstruction {
+	named := listedInstruction{Offset: listed.Offset, Name: listed.Opcode.String()}
+	if listed.Opcode.HasArgument() {
+		named.Arg = &listed.Arg
 	}
 	return named
 }

@@ -177,14 +177,9 @@ func showCompilation(c *service.Compilation) compilationShown {
 }
 
 func showCode(role string, code symbolic.Code) codeShown {
-	shown := codeShown{Role: role, Name: code.Name, code: code.Code}
 	// A code object that cannot be listed shows in the text, with the reason.
-	_ = bytecode.WalkCodes(code.Code, func(inner *bytecode.Code) error {
-		list, err := bytecode.ListInstructions(inner)
-		shown.Instructions = append(shown.Instructions, listedCode{inner.QualName, namedInstructions(list)})
-		return err
-	})
-	return shown
+	instructions, _ := listCodes(code.Code)
+	return codeShown{Role: role, Name: code.Name, Instructions: instructions, code: code.Code}
 }
 
 // runGraphs adds the comparison of each graph.

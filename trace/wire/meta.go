@@ -9,6 +9,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -51,16 +52,12 @@ func ParseMeta(object bytecode.Object) (graph.Meta, error) {
 }
 
 func parseSizes(object bytecode.Object) ([]graph.Size, bool) {
-	items := trace.Items(object)
-	sizes := make([]graph.Size, len(items))
-	for i, item := range items {
-		n, ok := item.(int64)
-		if !ok || n < 0 {
-			return nil, false
-		}
-		sizes[i] = graph.Size{Hint: n}
-	}
-	return sizes, true
+	return slice.MapAll(trace.Items(object), parseSize)
+}
+
+func parseSize(object bytecode.Object) (graph.Size, bool) {
+	n, ok := object.(int64)
+	return graph.Static(n), ok && n >= 0
 }
 
 // ParseDevice reads "cpu" or "cuda:0".

@@ -8,6 +8,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -95,15 +96,7 @@ func adopt(node *graph.Node, outputs []graph.OutputInfo) error {
 }
 
 func sameHints(a, b []graph.Size) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Hint != b[i].Hint {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(x, y graph.Size) bool { return x.Hint == y.Hint })
 }
 
 // unknown appends an operator that the table does not hold: its schema tells the order of its arguments, and what it changes and aliases.
@@ -194,24 +187,24 @@ func effects(schema *graph.Schema, values []graph.Value) (mutated []graph.Value,
 	return mutated, viewed, nil
 }
 
-// readOutputs reads the metadata of a node's results. None stands for a result that is not computed.
+// readOutputs reads the metadata of a node's results.
 func readOutputs(list bytecode.Object) ([]graph.OutputInfo, error) {
-	outputs := []graph.OutputInfo{}
-	for _, item := range trace.Items(list) {
-		if item == bytecode.Object(bytecode.None) {
-			outputs = append(outputs, graph.OutputInfo{})
-			continue
-		}
-		meta, err := ParseMeta(item)
-		if err != nil {
-			return nil, errors.Wrapf(ErrUnsupported, "%v", err)
-		}
-		if meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
-			return nil, errors.Wrap(ErrUnsupported, "a tensor that is not plain")
-		}
-		outputs = append(outputs, graph.OutputInfo{Meta: WithoutGradient(meta)})
+	return slice.TryMap(trace.Items(list), readOutput)
+}
+
+// readOutput reads the metadata of a result, or None, which stands for one that is not computed.
+func readOutput(object bytecode.Object) (graph.OutputInfo, error) {
+	if object == bytecode.Object(bytecode.None) {
+		return graph.OutputInfo{}, nil
 	}
-	return outputs, nil
+	meta, err := ParseMeta(object)
+	if err != nil {
+		return graph.OutputInfo{}, errors.Wrapf(ErrUnsupported, "%v", err)
+	}
+	if meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 {
+		return graph.OutputInfo{}, errors.Wrap(ErrUnsupported, "a tensor that is not plain")
+	}
+	return graph.OutputInfo{Meta: WithoutGradient(meta)}, nil
 }
 
 // WithoutGradient drops what only autograd cares about: lowered graphs run below it.
@@ -242,15 +235,7 @@ func (r *Nodes) keywords(object bytecode.Object) ([]graph.Keyword, error) {
 }
 
 func (r *Nodes) values(items []bytecode.Object) ([]graph.Value, error) {
-	values := make([]graph.Value, len(items))
-	for i, item := range items {
-		value, err := r.Value(item)
-		if err != nil {
-			return nil, err
-		}
-		values[i] = value
-	}
-	return values, nil
+	return slice.TryMap(items, r.Value)
 }
 
 // Value reads an argument: a place in the graph, a container, or a reference to a constant.
@@ -341,9 +326,5 @@ func readSize(payload bytecode.Object) (graph.Value, error) {
 	if !ok {
 		return nil, errors.New("a size is malformed")
 	}
-	list := graph.List{}
-	for _, size := range sizes {
-		list.Items = append(list.Items, size.Hint)
-	}
-	return list, nil
+	return graph.List{Items: slice.Map(sizes, func(size graph.Size) graph.Value { return size.Hint })}, nil
 }

@@ -84,9 +84,9 @@ func (w *writer) report(r Report) {
 	w.title(r)
 	w.recompile(r.Recompile)
 	w.graphs(r.Graphs)
-	w.kernels(r.Kernels)
+	section(w, "Kernels", r.Kernels, w.kernel)
 	w.breaks(r)
-	w.guards(r.Guards)
+	section(w, "Guards", r.Guards, w.oneGuard)
 	w.times(r.Times)
 }
 
@@ -178,40 +178,32 @@ func (w *writer) code(place Place, indent int) {
 }
 
 func (w *writer) recompile(r *Recompile) {
-	if r == nil || len(r.Failed) == 0 {
-		return
+	if r != nil {
+		section(w, "Recompiled, since no entry fitted the call", r.Failed, w.failed)
 	}
-	w.heading("Recompiled, since no entry fitted the call")
-	for _, failed := range r.Failed {
-		text := fmt.Sprintf("guard %d, %s: was %s, now %s", failed.Guard, failed.Text, failed.Old, failed.New)
-		w.wrap(fmt.Sprintf("    entry %d: ", failed.Entry), text, 13)
-		if failed.Line > 0 {
-			w.line("             %s", w.place(failed.File, failed.Line))
-			w.code(failed.Place, 13)
-		}
+}
+
+func (w *writer) failed(_ int, failed FailedGuard) {
+	text := fmt.Sprintf("guard %d, %s: was %s, now %s", failed.Guard, failed.Text, failed.Old, failed.New)
+	w.wrap(fmt.Sprintf("    entry %d: ", failed.Entry), text, 13)
+	if failed.Line > 0 {
+		w.line("             %s", w.place(failed.File, failed.Line))
+		w.code(failed.Place, 13)
 	}
 }
 
 func (w *writer) graphs(graphs []Graph) {
 	for _, graph := range graphs {
 		w.heading(fmt.Sprintf("Graph %s, %s", graph.Name, count(graph.Operations, "operation")))
-		for _, line := range strings.Split(strings.TrimRight(graph.Text, "\n"), "\n") {
-			w.line("    %s", line)
-		}
+		w.block(graph.Text, 4)
 	}
 }
 
-func (w *writer) kernels(kernels []Kernel) {
-	if len(kernels) == 0 {
-		return
-	}
-	w.heading("Kernels")
-	for _, kernel := range kernels {
-		prefix := fmt.Sprintf("    %s (%s, %s): ", kernel.Name, kernel.Target, kernel.Kind)
-		w.wrap(prefix, strings.Join(kernel.Operations, ", "), 8)
-		if w.Source && kernel.Source != "" {
-			w.block(kernel.Source, 8)
-		}
+func (w *writer) kernel(_ int, kernel Kernel) {
+	prefix := fmt.Sprintf("    %s (%s, %s): ", kernel.Name, kernel.Target, kernel.Kind)
+	w.wrap(prefix, strings.Join(kernel.Operations, ", "), 8)
+	if w.Source && kernel.Source != "" {
+		w.block(kernel.Source, 8)
 	}
 }
 
@@ -228,13 +220,7 @@ func (w *writer) breaks(r Report) {
 		w.heading("Why it is not compiled")
 		w.oneBreak("    ", *r.Reason)
 	}
-	if len(r.Breaks) == 0 {
-		return
-	}
-	w.heading("Breaks")
-	for i, b := range r.Breaks {
-		w.oneBreak(fmt.Sprintf("    %d. ", i+1), b)
-	}
+	section(w, "Breaks", r.Breaks, func(i int, b Break) { w.oneBreak(fmt.Sprintf("    %d. ", i+1), b) })
 }
 
 func (w *writer) oneBreak(prefix string, b Break) {
@@ -247,16 +233,6 @@ func (w *writer) oneBreak(prefix string, b Break) {
 	w.code(b.Place, hang)
 	if b.Hint != "" {
 		w.wrap(margin+"hint: ", b.Hint, hang+6)
-	}
-}
-
-func (w *writer) guards(guards []Guard) {
-	if len(guards) == 0 {
-		return
-	}
-	w.heading("Guards")
-	for i, guard := range guards {
-		w.oneGuard(i, guard)
 	}
 }
 
@@ -334,4 +310,14 @@ func (w *writer) summary(reports []Report) {
 		text += ", " + duration(total)
 	}
 	w.wrap("", text, 0)
+}
+
+// section writes a heading and what stands under it, or nothing where there is nothing.
+func section[T any](w *writer, heading string, items []T, write func(number int, item T)) {
+	if len(items) > 0 {
+		w.heading(heading)
+	}
+	for i, item := range items {
+		write(i, item)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fusee/backend"
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 	"fusee/trace"
 	"fusee/trace/wire"
 )
@@ -166,12 +167,7 @@ func returnsDetached(g *graph.Graph) bool {
 // withoutModes drops changes of modes, which mean nothing where nothing is recorded.
 func withoutModes(g *graph.Graph) *graph.Graph {
 	plain := *g
-	plain.Nodes = nil
-	for _, node := range g.Nodes {
-		if !node.ChangesState() {
-			plain.Nodes = append(plain.Nodes, node)
-		}
-	}
+	plain.Nodes = slice.Filter(g.Nodes, func(node *graph.Node) bool { return !node.ChangesState() })
 	return &plain
 }
 
@@ -210,48 +206,44 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 
 // wire writes the parts of a differentiated graph as docs/contracts.md, section 5.
 func (t *TrainedGraph) wire() *bytecode.Dict {
-	wired := &bytecode.Dict{}
-	wired.Set("forward", t.ForwardPlan.Plan)
-	wired.Set("results", int64(t.Results))
-	differentiable, layouts := &bytecode.List{Items: []bytecode.Object{}}, &bytecode.List{Items: []bytecode.Object{}}
-	for _, flag := range t.Differentiable {
-		differentiable.Items = append(differentiable.Items, flag)
+	wired := bytecode.NewDict(
+		"forward", t.ForwardPlan.Plan,
+		"results", int64(t.Results),
+		"differentiable", listed(t.Differentiable, func(flag bool) bytecode.Object { return flag }),
+		"saved", listed(t.Saved, wiredPlace),
+		"backward", t.BackwardPlan.Plan,
+		"layouts", listed(t.Backward.Inputs[len(t.Saved):], wiredLayout),
+		"gradients", wiredInts(t.Gradients),
+		"needs", listed(t.Needs, func(places []int) bytecode.Object { return wiredInts(places) }),
+		"changed", wiredInts(t.Changed),
+		"random", t.Random,
+	)
+	if t.Outputs == nil {
+		wired.Set("outputs", bytecode.None)
+		return wired
 	}
-	wired.Set("differentiable", differentiable)
-	saved := &bytecode.List{Items: []bytecode.Object{}}
-	for _, place := range t.Saved {
-		kind := map[bool]string{true: "input", false: "made"}[place.Input]
-		saved.Items = append(saved.Items, bytecode.Tuple{kind, int64(place.Index)})
-	}
-	wired.Set("saved", saved)
-	wired.Set("backward", t.BackwardPlan.Plan)
-	for _, input := range t.Backward.Inputs[len(t.Saved):] {
-		layouts.Items = append(layouts.Items, wiredInts(graph.Hints(input.Meta.Strides)))
-	}
-	wired.Set("layouts", layouts)
-	wired.Set("gradients", wiredInts(t.Gradients))
-	needs := &bytecode.List{Items: []bytecode.Object{}}
-	for _, places := range t.Needs {
-		needs.Items = append(needs.Items, wiredInts(places))
-	}
-	wired.Set("needs", needs)
-	wired.Set("changed", wiredInts(t.Changed))
-	wired.Set("random", t.Random)
-	wired.Set("outputs", bytecode.None)
-	if t.Outputs != nil {
-		outputs := &bytecode.Dict{}
-		newNodeWriter(t.Outputs).into(outputs)
-		wired.Set("outputs", outputs)
-	}
+	outputs := &bytecode.Dict{}
+	newNodeWriter(t.Outputs).into(outputs)
+	wired.Set("outputs", outputs)
 	return wired
 }
 
+func wiredPlace(place autograd.Place) bytecode.Object {
+	kind := map[bool]string{true: "input", false: "made"}[place.Input]
+	return bytecode.Tuple{kind, int64(place.Index)}
+}
+
+func wiredLayout(gradient *graph.Input) bytecode.Object {
+	return wiredInts(graph.Hints(gradient.Meta.Strides))
+}
+
+// listed writes items as a list.
+func listed[T any](items []T, wire func(T) bytecode.Object) *bytecode.List {
+	return &bytecode.List{Items: slice.Map(items, wire)}
+}
+
 func wiredInts[T int | int64](numbers []T) *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, n := range numbers {
-		list.Items = append(list.Items, int64(n))
-	}
-	return list
+	return listed(numbers, func(n T) bytecode.Object { return int64(n) })
 }
 
 // wireHead writes what graphs have that the host knows the nodes of.
@@ -277,12 +269,7 @@ func (c *CompiledGraph) wireHead() *bytecode.Dict {
 }
 
 func mutates(g *graph.Graph) bool {
-	for _, node := range g.Nodes {
-		if len(node.Mutates) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Nodes, func(node *graph.Node) bool { return len(node.Mutates) > 0 })
 }
 
 // nodeWriter writes the node list of a graph.
@@ -302,56 +289,37 @@ func newNodeWriter(g *graph.Graph) *nodeWriter {
 // into sets the fields of a graph that list its nodes.
 func (w *nodeWriter) into(wired *bytecode.Dict) {
 	wired.Set("inputs", w.inputs())
-	wired.Set("nodes", w.nodes())
-	wired.Set("outputs", w.outputs())
+	wired.Set("nodes", listed(w.graph.Nodes, w.node))
+	wired.Set("outputs", listed(w.graph.Outputs, w.value))
 }
 
-func (w *nodeWriter) inputs() *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, input := range w.graph.Inputs {
-		kinds := map[graph.InputKind]bytecode.Object{graph.Int: bytecode.Tuple{"int"}, graph.Float: bytecode.Tuple{"float"}}
-		kind := kinds[input.Kind]
-		if kind == nil {
-			kind = wire.WriteMeta(&input.Meta)
-		}
-		list.Items = append(list.Items, bytecode.Tuple{input.Name, kind})
+func (w *nodeWriter) inputs() *bytecode.List { return listed(w.graph.Inputs, wiredInput) }
+
+func wiredInput(input *graph.Input) bytecode.Object {
+	switch input.Kind {
+	case graph.Int:
+		return bytecode.Tuple{input.Name, bytecode.Tuple{"int"}}
+	case graph.Float:
+		return bytecode.Tuple{input.Name, bytecode.Tuple{"float"}}
 	}
-	return list
+	return bytecode.Tuple{input.Name, wire.WriteMeta(&input.Meta)}
 }
 
-func (w *nodeWriter) nodes() *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, node := range w.graph.Nodes {
-		args := &bytecode.List{Items: []bytecode.Object{}}
-		for _, arg := range node.Args {
-			args.Items = append(args.Items, w.value(arg))
-		}
-		keywords := &bytecode.Dict{}
-		for _, keyword := range node.Keywords {
-			keywords.Set(keyword.Name, w.value(keyword.Value))
-		}
-		metas := &bytecode.List{Items: []bytecode.Object{}}
-		for i := range node.Outputs {
-			metas.Items = append(metas.Items, wire.WriteMeta(&node.Outputs[i].Meta))
-		}
-		var target bytecode.Object = node.Target
-		switch {
-		case node.Function != nil:
-			args.Items = append([]bytecode.Object{node.Callee}, args.Items...)
-		case node.Callee != 0:
-			target = node.Callee
-		}
-		list.Items = append(list.Items, bytecode.Tuple{node.Name, target, args, keywords, metas})
+func (w *nodeWriter) node(node *graph.Node) bytecode.Object {
+	args := listed(node.Args, w.value)
+	keywords := &bytecode.Dict{}
+	for _, keyword := range node.Keywords {
+		keywords.Set(keyword.Name, w.value(keyword.Value))
 	}
-	return list
-}
-
-func (w *nodeWriter) outputs() *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, output := range w.graph.Outputs {
-		list.Items = append(list.Items, w.value(output))
+	metas := listed(node.Outputs, func(output graph.OutputInfo) bytecode.Object { return wire.WriteMeta(&output.Meta) })
+	target := bytecode.Object(node.Target)
+	switch {
+	case node.Function != nil:
+		args.Items = append([]bytecode.Object{node.Callee}, args.Items...)
+	case node.Callee != 0:
+		target = node.Callee
 	}
-	return list
+	return bytecode.Tuple{node.Name, target, args, keywords, metas}
 }
 
 func (w *nodeWriter) value(value graph.Value) bytecode.Object {
@@ -361,14 +329,8 @@ func (w *nodeWriter) value(value graph.Value) bytecode.Object {
 	case *graph.Output:
 		return w.output(v)
 	case graph.List:
-		items := &bytecode.List{Items: []bytecode.Object{}}
-		for _, item := range v.Items {
-			items.Items = append(items.Items, w.value(item))
-		}
-		if v.Tuple {
-			return bytecode.Tuple{"tuple", items}
-		}
-		return bytecode.Tuple{"list", items}
+		kind := map[bool]string{true: "tuple", false: "list"}[v.Tuple]
+		return bytecode.Tuple{kind, listed(v.Items, w.value)}
 	case graph.Slice:
 		return bytecode.Tuple{"slice", w.value(v.Start), w.value(v.Stop), w.value(v.Step)}
 	case graph.DType:
@@ -410,19 +372,17 @@ func (w *nodeWriter) expression(e *graph.Expr) bytecode.Object {
 }
 
 func (w *nodeWriter) symbol(name string) bytecode.Object {
-	for _, symbol := range w.graph.Shapes.Symbols() {
-		source := symbol.Source
-		switch {
-		case symbol.Name != name:
-			continue
-		case source.Dim < 0:
-			return bytecode.Tuple{"i", int64(source.Input)}
-		case source.Stride:
-			return bytecode.Tuple{"stride", int64(source.Input), int64(source.Dim)}
-		}
-		return bytecode.Tuple{"size", int64(source.Input), int64(source.Dim)}
+	symbol, known := slice.Find(w.graph.Shapes.Symbols(), func(symbol graph.Symbol) bool { return symbol.Name == name })
+	source := symbol.Source
+	switch {
+	case !known:
+		return bytecode.Tuple{bytecode.None}
+	case source.Dim < 0:
+		return bytecode.Tuple{"i", int64(source.Input)}
+	case source.Stride:
+		return bytecode.Tuple{"stride", int64(source.Input), int64(source.Dim)}
 	}
-	return bytecode.Tuple{bytecode.None}
+	return bytecode.Tuple{"size", int64(source.Input), int64(source.Dim)}
 }
 
 // output names a node's result by the path to it in what the call returns.

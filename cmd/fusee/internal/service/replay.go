@@ -1,13 +1,15 @@
 package service
 
 import (
-	"github.com/cockroachdb/errors"
+	"cmp"
 
 	"fusee/backend"
 	"fusee/backend/cpu"
 	"fusee/backend/loop"
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
+	"github.com/cockroachdb/errors"
 )
 
 // Replayed is what replaying a trace came to.
@@ -92,13 +94,11 @@ func newRecording(said []trace.Message) *recording {
 
 func (r *recording) keepKernels(kernels bytecode.Object) {
 	for _, item := range trace.Items(kernels) {
-		kernel, ok := item.(bytecode.Tuple)
-		if !ok || len(kernel) < 3 {
-			continue
+		if kernel, ok := item.(bytecode.Tuple); ok && len(kernel) >= 3 {
+			name, _ := kernel[1].(string)
+			code, _ := kernel[2].(bytecode.Bytes)
+			r.code[name] = []byte(code)
 		}
-		name, _ := kernel[1].(string)
-		code, _ := kernel[2].(bytecode.Bytes)
-		r.code[name] = []byte(code)
 	}
 }
 
@@ -107,10 +107,7 @@ func (r *recording) check(version string) error {
 	if r.version == version && r.protocol == Protocol {
 		return nil
 	}
-	made := r.version
-	if made == "" {
-		made = "?"
-	}
+	made := cmp.Or(r.version, "?")
 	err := errors.Newf("the trace was made by fusee %s (protocol %d); this is fusee %s (protocol %d)", made, r.protocol, version, Protocol)
 	return errors.WithHint(err, "replay it with that version, or pass --lenient to see what this version makes of it")
 }
@@ -150,19 +147,16 @@ type recordedEmitter struct {
 
 // Emit implements backend.Emitter. A kernel that is not in the trace failed to compile then, or is another one now.
 func (e *recordedEmitter) Emit(kernels []*loop.Kernel) ([]backend.Image, error) {
-	images := make([]backend.Image, len(kernels))
-	for i, kernel := range kernels {
-		image, err := e.print(kernel)
-		if err != nil {
-			return nil, err
-		}
-		image.Code = e.from.absent
-		if code, ok := e.from.code[kernel.Name]; ok {
-			image.Code = code
-		}
-		images[i] = image
+	return slice.TryMap(kernels, e.image)
+}
+
+func (e *recordedEmitter) image(kernel *loop.Kernel) (backend.Image, error) {
+	image, err := e.print(kernel)
+	image.Code = e.from.absent
+	if code, ok := e.from.code[kernel.Name]; ok {
+		image.Code = code
 	}
-	return images, nil
+	return image, err
 }
 
 // PlainReport gives the report of a result in Go's own types, without its times, which differ from run to run.
@@ -177,11 +171,7 @@ func plainObject(object bytecode.Object) any {
 	case bytecode.NoneType:
 		return nil
 	case *bytecode.List:
-		items := make([]any, len(value.Items))
-		for i, item := range value.Items {
-			items[i] = plainObject(item)
-		}
-		return items
+		return slice.Map(value.Items, plainObject)
 	case *bytecode.Dict:
 		fields := map[string]any{}
 		for i, key := range value.Keys {

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fusee/autograd"
@@ -10,6 +12,7 @@ import (
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
+	"fusee/internal/slice"
 	"fusee/symbolic"
 	"fusee/trace"
 )
@@ -30,22 +33,23 @@ func (c *Compilation) describe(writer *reporter) *bytecode.Dict {
 	if c.Capture != nil {
 		breaks, checks = c.Capture.Breaks, c.Capture.Program
 	}
-	report := &bytecode.Dict{}
-	report.Set("format", int64(1))
-	report.Set("function", writer.function())
+	function := writer.function()
 	action, reason := "entry", bytecode.Object(bytecode.None)
 	if listed := writer.breaks(breaks); c.Capture != nil && c.Capture.Code == nil && len(listed.Items) > 0 {
 		action, reason = "plain", listed.Items[0]
 	}
-	report.Set("action", action)
-	report.Set("reason", reason)
-	report.Set("graphs", writer.graphs(c.Graphs))
-	report.Set("breaks", writer.breaks(breaks))
-	report.Set("guards", writer.guards(checks))
-	report.Set("kernels", writer.kernels(c.Graphs))
-	report.Set("recompile", bytecode.None)
-	report.Set("times", c.times)
-	return report
+	return bytecode.NewDict(
+		"format", int64(1),
+		"function", function,
+		"action", action,
+		"reason", reason,
+		"graphs", listed(c.Graphs, (*CompiledGraph).describe),
+		"breaks", writer.breaks(breaks),
+		"guards", writer.guards(checks),
+		"kernels", writer.kernels(c.Graphs),
+		"recompile", bytecode.None,
+		"times", c.times,
+	)
 }
 
 type reporter struct {
@@ -64,69 +68,57 @@ func (r *reporter) code() *bytecode.Code {
 }
 
 func (r *reporter) function() *bytecode.Dict {
-	wired := &bytecode.Dict{}
 	name := "graphs of another capture"
 	if r.described != nil {
 		name = trace.Text(r.described.Payload, "qualname")
 	}
-	wired.Set("name", name)
 	file, line := "", int64(0)
 	if code := r.code(); code != nil {
 		file, line = code.FileName, int64(code.FirstLine)
 	}
-	wired.Set("file", file)
-	wired.Set("line", line)
-	wired.Set("resumes_at", int64(0))
-	return wired
+	return bytecode.NewDict("name", name, "file", file, "line", line, "resumes_at", int64(0))
 }
 
 // place adds a place to a record; the source line comes from the host.
 func (r *reporter) place(wired *bytecode.Dict, file string, position bytecode.Position) {
-	source := ""
-	if file != "" && position.Line > 0 && !strings.HasPrefix(file, "<") {
-		text, err := r.session.SourceLine(file, position.Line)
-		if err != nil && r.err == nil {
-			r.err = err
-		}
-		source = strings.TrimRight(text, "\n")
-	}
 	wired.Set("file", file)
 	wired.Set("line", int64(max(position.Line, 0)))
 	wired.Set("end_line", int64(max(position.EndLine, 0)))
 	wired.Set("column", int64(position.Column))
 	wired.Set("end_column", int64(position.EndColumn))
-	wired.Set("source", source)
+	wired.Set("source", r.sourceLine(file, position.Line))
 }
 
-func (r *reporter) breaks(breaks []symbolic.Break) *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, b := range breaks {
-		wired := &bytecode.Dict{}
-		message := b.Reason.Message
-		if b.Detail != "" {
-			message += ": " + b.Detail
-		}
-		wired.Set("id", b.Reason.ID)
-		wired.Set("message", message)
-		wired.Set("hint", b.Reason.Hint)
-		r.place(wired, b.File, b.Position)
-		list.Items = append(list.Items, wired)
+// sourceLine asks the host for a line, "" where no file holds it.
+func (r *reporter) sourceLine(file string, line int) string {
+	if file == "" || line <= 0 || strings.HasPrefix(file, "<") {
+		return ""
 	}
-	return list
+	text, err := r.session.SourceLine(file, line)
+	r.err = cmp.Or(r.err, err)
+	return strings.TrimRight(text, "\n")
+}
+
+func (r *reporter) breaks(breaks []symbolic.Break) *bytecode.List { return listed(breaks, r.oneBreak) }
+
+func (r *reporter) oneBreak(b symbolic.Break) bytecode.Object {
+	message := b.Reason.Message
+	if b.Detail != "" {
+		message += ": " + b.Detail
+	}
+	wired := bytecode.NewDict("id", b.Reason.ID, "message", message, "hint", b.Reason.Hint)
+	r.place(wired, b.File, b.Position)
+	return wired
 }
 
 func (r *reporter) guards(program *guards.Program) *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
 	// All guards share their keys, as there are thousands.
 	keys := []bytecode.Object{"text", "reason", "file", "line", "end_line", "column", "end_column", "source"}
-	for _, described := range program.Describe(r.rootName) {
+	return listed(program.Describe(r.rootName), func(described guards.Described) bytecode.Object {
 		line := int64(described.Reason.Line)
 		// The line is enough here: the text of it would cost a question for each guard.
-		values := []bytecode.Object{described.Text, "", described.Reason.File, line, line, int64(-1), int64(-1), ""}
-		wired := &bytecode.Dict{Keys: keys, Values: values}
-		list.Items = append(list.Items, wired)
-	}
-	return list
+		return &bytecode.Dict{Keys: keys, Values: []bytecode.Object{described.Text, "", described.Reason.File, line, line, int64(-1), int64(-1), ""}}
+	})
 }
 
 // rootName gives the words for where a guard starts, or for a live object that it compares with.
@@ -192,84 +184,53 @@ func (r *reporter) belonging(id trace.ObjectID) string {
 		return fmt.Sprintf("<object %d>", id)
 	}
 	name := trace.Text(function.Payload, "qualname")
-	for i, cell := range trace.Items(trace.Field(function.Payload, "closure")) {
-		if cell == bytecode.Object(int64(id)) {
-			return fmt.Sprintf("%s.__closure__[%d]", name, i)
-		}
+	if cell := slices.Index(trace.Items(trace.Field(function.Payload, "closure")), bytecode.Object(int64(id))); cell >= 0 {
+		return fmt.Sprintf("%s.__closure__[%d]", name, cell)
 	}
 	return name + ".__globals__"
 }
 
-func (r *reporter) graphs(graphs []*CompiledGraph) *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, compiled := range graphs {
-		g := compiled.Graph
-		wired := &bytecode.Dict{}
-		wired.Set("name", g.Name)
-		wired.Set("text", g.String())
-		wired.Set("ops", int64(countOperations(g)))
-		wired.Set("nodes", drawnNodes(g))
-		outputs := &bytecode.List{Items: []bytecode.Object{}}
-		for _, output := range g.Outputs {
-			outputs.Items = append(outputs.Items, nodeNames(output)...)
-		}
-		wired.Set("outputs", outputs)
-		if compiled.Why != "" {
-			wired.Set("why", compiled.Why)
-		}
-		if compiled.Trained != nil {
-			wired.Set("training", compiled.Trained.describe())
-		}
-		list.Items = append(list.Items, wired)
+func (c *CompiledGraph) describe() bytecode.Object {
+	g := c.Graph
+	wired := bytecode.NewDict(
+		"name", g.Name,
+		"text", g.String(),
+		"ops", int64(len(withoutModes(g).Nodes)),
+		"nodes", &bytecode.List{Items: slices.Concat(slice.Map(g.Inputs, drawnInput), slice.Map(g.Nodes, drawnNode))},
+		"outputs", &bytecode.List{Items: slice.FlatMap(g.Outputs, nodeNames)},
+	)
+	if c.Why != "" {
+		wired.Set("why", c.Why)
 	}
-	return list
-}
-
-func countOperations(g *graph.Graph) int {
-	count := 0
-	for _, node := range g.Nodes {
-		if !node.ChangesState() {
-			count++
-		}
+	if c.Trained != nil {
+		wired.Set("training", c.Trained.describe())
 	}
-	return count
-}
-
-func drawnNodes(g *graph.Graph) *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, input := range g.Inputs {
-		kind := ""
-		if input.Kind == graph.Tensor {
-			kind = input.Meta.String()
-		}
-		list.Items = append(list.Items, drawnNode(input.Name, "input", nil, kind, graph.Origin{}))
-	}
-	for _, node := range g.Nodes {
-		var inputs []bytecode.Object
-		for _, arg := range node.Args {
-			inputs = append(inputs, nodeNames(arg)...)
-		}
-		for _, keyword := range node.Keywords {
-			inputs = append(inputs, nodeNames(keyword.Value)...)
-		}
-		kind := ""
-		if len(node.Outputs) > 0 {
-			kind = node.Outputs[0].Meta.String()
-		}
-		list.Items = append(list.Items, drawnNode(node.Name, node.Target, inputs, kind, node.Origin))
-	}
-	return list
-}
-
-func drawnNode(name, target string, inputs []bytecode.Object, kind string, origin graph.Origin) *bytecode.Dict {
-	wired := &bytecode.Dict{}
-	wired.Set("name", name)
-	wired.Set("target", target)
-	wired.Set("inputs", &bytecode.List{Items: append([]bytecode.Object{}, inputs...)})
-	wired.Set("type", kind)
-	wired.Set("file", origin.File)
-	wired.Set("line", int64(origin.Line))
 	return wired
+}
+
+func drawnInput(input *graph.Input) bytecode.Object {
+	kind := ""
+	if input.Kind == graph.Tensor {
+		kind = input.Meta.String()
+	}
+	return drawn(input.Name, "input", nil, kind, graph.Origin{})
+}
+
+func drawnNode(node *graph.Node) bytecode.Object {
+	inputs := slice.FlatMap(node.Args, nodeNames)
+	for _, keyword := range node.Keywords {
+		inputs = append(inputs, nodeNames(keyword.Value)...)
+	}
+	kind := ""
+	if len(node.Outputs) > 0 {
+		kind = node.Outputs[0].Meta.String()
+	}
+	return drawn(node.Name, node.Target, inputs, kind, node.Origin)
+}
+
+func drawn(name, target string, inputs []bytecode.Object, kind string, origin graph.Origin) *bytecode.Dict {
+	return bytecode.NewDict("name", name, "target", target, "inputs", &bytecode.List{Items: inputs}, "type", kind,
+		"file", origin.File, "line", int64(origin.Line))
 }
 
 // nodeNames lists the nodes and inputs that a value reads.
@@ -280,11 +241,7 @@ func nodeNames(value graph.Value) []bytecode.Object {
 	case *graph.Output:
 		return []bytecode.Object{v.Node.Name}
 	case graph.List:
-		var names []bytecode.Object
-		for _, item := range v.Items {
-			names = append(names, nodeNames(item)...)
-		}
-		return names
+		return slice.FlatMap(v.Items, nodeNames)
 	}
 	return nil
 }
@@ -314,47 +271,28 @@ func (c *CompiledGraph) plans() []*backend.Compiled {
 func kernelsOf(plan *backend.Compiled, name string) []bytecode.Object {
 	var kernels []bytecode.Object
 	for _, kernel := range plan.Kernels {
-		operations := make([]bytecode.Object, len(kernel.Operations))
-		for i, operation := range kernel.Operations {
-			operations[i] = operation
-		}
-		kernels = append(kernels, describedKernel(kernel.Name, name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, operations))
+		kernels = append(kernels, describedKernel(kernel.Name, name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, kernel.Operations))
 	}
 	for _, call := range libraryCalls(plan.Plan) {
-		kernels = append(kernels, describedKernel(call, name, "library", "aten", "", []bytecode.Object{call}))
+		kernels = append(kernels, describedKernel(call, name, "library", "aten", "", []string{call}))
 	}
 	return kernels
 }
 
 // describe writes the stages of a differentiated graph, and what is kept from forward to backward.
 func (t *TrainedGraph) describe() *bytecode.Dict {
-	described := &bytecode.Dict{}
-	described.Set("joint", t.Joint.String())
-	described.Set("forward", t.Forward.String())
-	described.Set("backward", t.Backward.String())
-	kept := &bytecode.List{Items: []bytecode.Object{}}
+	kept := &bytecode.List{}
 	for i, place := range t.Saved {
 		input := t.Backward.Inputs[i]
-		wired := &bytecode.Dict{}
-		wired.Set("name", input.Name)
-		wired.Set("type", input.Meta.String())
-		wired.Set("bytes", autograd.Bytes(&input.Meta))
-		wired.Set("input", place.Input)
-		kept.Items = append(kept.Items, wired)
+		kept.Items = append(kept.Items,
+			bytecode.NewDict("name", input.Name, "type", input.Meta.String(), "bytes", autograd.Bytes(&input.Meta), "input", place.Input))
 	}
-	described.Set("kept", kept)
-	return described
+	return bytecode.NewDict("joint", t.Joint.String(), "forward", t.Forward.String(), "backward", t.Backward.String(), "kept", kept)
 }
 
-func describedKernel(name, graph, target, kind, source string, operations []bytecode.Object) *bytecode.Dict {
-	wired := &bytecode.Dict{}
-	wired.Set("name", name)
-	wired.Set("graph", graph)
-	wired.Set("target", target)
-	wired.Set("kind", kind)
-	wired.Set("ops", &bytecode.List{Items: operations})
-	wired.Set("source", source)
-	return wired
+func describedKernel(name, graph, target, kind, source string, operations []string) *bytecode.Dict {
+	names := listed(operations, func(operation string) bytecode.Object { return operation })
+	return bytecode.NewDict("name", name, "graph", graph, "target", target, "kind", kind, "ops", names, "source", source)
 }
 
 // kindOfLoop tells kernels that fold dimensions from those that compute element by element.

@@ -1,13 +1,13 @@
 package service
 
 import (
-	"github.com/cockroachdb/errors"
-
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
+	"fusee/internal/slice"
 	"fusee/symbolic"
 	"fusee/trace"
+	"github.com/cockroachdb/errors"
 )
 
 // request is a compile or lower request, read from its wire form (docs/contracts.md, section 1).
@@ -64,20 +64,20 @@ func parseDynamic(wire bytecode.Object) (symbolic.Dynamic, error) {
 }
 
 func pathKey(path bytecode.Object) (string, error) {
-	var accessors []guards.Accessor
-	for _, item := range trace.Items(path) {
-		fields := trace.Items(item)
-		if len(fields) == 0 || len(fields) > 2 {
-			return "", errors.New("an accessor in a compile request is malformed")
-		}
-		accessor := guards.Accessor{}
-		accessor.Kind, _ = fields[0].(string)
-		if len(fields) == 2 {
-			accessor.Argument = fields[1]
-		}
-		accessors = append(accessors, accessor)
+	accessors, err := slice.TryMap(trace.Items(path), parseAccessor)
+	return guards.PathKey(accessors), err
+}
+
+func parseAccessor(wired bytecode.Object) (accessor guards.Accessor, err error) {
+	fields := trace.Items(wired)
+	if len(fields) == 0 || len(fields) > 2 {
+		return accessor, errors.New("an accessor in a compile request is malformed")
 	}
-	return guards.PathKey(accessors), nil
+	accessor.Kind, _ = fields[0].(string)
+	if len(fields) == 2 {
+		accessor.Argument = fields[1]
+	}
+	return accessor, nil
 }
 
 func integers(list bytecode.Object) []int {

@@ -113,13 +113,8 @@ func failure(err error) trace.Message {
 
 func (s *Service) greet(hello bytecode.Object) trace.Message {
 	s.generators, s.settings = s.newGenerators(hello), trace.Field(hello, "settings")
-	ready := &bytecode.Dict{}
-	ready.Set("version", s.version)
-	ready.Set("protocol", int64(Protocol))
 	name, vectorMath := s.generators.machine()
-	ready.Set("cpu", name)
-	ready.Set("vector_math", vectorMath)
-	return trace.Message{"ready", ready}
+	return trace.Message{"ready", bytecode.NewDict("version", s.version, "protocol", int64(Protocol), "cpu", name, "vector_math", vectorMath)}
 }
 
 // compile captures a function and lowers its graph.
