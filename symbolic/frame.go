@@ -28,6 +28,8 @@ type Frame struct {
 	adapter    *adapter   // what the caller does with the frame's result
 	generator  *Generator // set when the frame belongs to one
 	yielded    bool
+	arrivals   map[int]*arrival // at heads of loops, by instruction
+	postponed  *postponed       // a loop that is given back at a later arrival at its head
 }
 
 // adapter tells how the caller's instruction uses the result of the Python function it called.
@@ -110,18 +112,35 @@ func (in *Interpreter) stepFrame(frame *Frame) (value Value, done bool, err erro
 	if frame.next >= len(frame.info.listing.Instructions) {
 		return nil, false, errors.New("the bytecode runs past its end")
 	}
-	instruction := frame.info.listing.Instructions[frame.next]
+	instruction, before := frame.info.listing.Instructions[frame.next], frame.current
 	frame.current = instruction
 	in.steps++
 	frame.step = in.steps
 	if in.steps > maxSteps {
 		return nil, false, errors.Newf("the function runs more than %d instructions", maxSteps)
 	}
-	if forced := in.forced[frame.step]; forced != nil {
-		return nil, false, in.breakOrRestart(frame, forced)
+	if err := in.forcedBreak(frame); err != nil {
+		return nil, false, err
+	}
+	if err := in.watchLength(frame, before); err != nil {
+		return nil, false, err
 	}
 	frame.next++
 	return in.attempt(frame, instruction)
+}
+
+// forcedBreak is the break that an earlier attempt asked for at this step.
+func (in *Interpreter) forcedBreak(frame *Frame) error {
+	forced := in.forced[frame.step]
+	switch {
+	case frame.postponed != nil && frame.postponed.head == frame.next:
+		return in.breakLoop(frame, frame.postponed.reason)
+	case forced == nil:
+		return nil
+	case in.loops[frame.step]:
+		return in.breakLoop(frame, forced)
+	}
+	return in.breakOrRestart(frame, forced)
 }
 
 // attempt runs one instruction and turns what cannot be modelled into a break.
@@ -239,14 +258,16 @@ func (in *Interpreter) handle(frame *Frame, raised *Raised) error {
 }
 
 // handlerFor finds the exception table row that covers an instruction.
-func (f *Frame) handlerFor(position int) *bytecode.Handler {
-	for i := range f.info.listing.Handlers {
-		handler := &f.info.listing.Handlers[i]
-		end := len(f.info.listing.Instructions)
+func (f *Frame) handlerFor(position int) *bytecode.Handler { return f.info.handlerFor(position) }
+
+func (c *codeInfo) handlerFor(position int) *bytecode.Handler {
+	for i := range c.listing.Handlers {
+		handler := &c.listing.Handlers[i]
+		end := len(c.listing.Instructions)
 		if handler.End != nil {
-			end = f.info.index[handler.End]
+			end = c.index[handler.End]
 		}
-		if position >= f.info.index[handler.Start] && position < end {
+		if position >= c.index[handler.Start] && position < end {
 			return handler
 		}
 	}

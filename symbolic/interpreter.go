@@ -66,6 +66,10 @@ type Interpreter struct {
 	activity    int // grows with everything that cannot be taken back
 	classesMade int
 	forced      map[int]*Unsupported
+	loops       map[int]bool // forced steps at which Python runs a whole loop
+	leaving     *plainLoop   // the loop of the break that is being written
+	nodesSeen   int
+	tensorStep  int // the step of the last tensor operation
 	tail        *adapter
 	result      *Result
 	classes     map[string]*Class
@@ -104,7 +108,9 @@ type Interpreter struct {
 type codeInfo struct {
 	listing *bytecode.Listing
 	index   map[*bytecode.Instruction]int
-	live    [][]bool // by instruction and variable, once asked for
+	live    [][]bool       // by instruction and variable, once asked for
+	heads   []bool         // by instruction: whether a jump goes back to it
+	bodies  map[int][]bool // of loops by their heads, once asked for
 }
 
 // errorBreak unwinds the interpreter after a break was compiled.
@@ -114,6 +120,7 @@ var errorBreak = errors.New("the capture ended at a graph break")
 type restart struct {
 	step    int
 	reason  *Unsupported
+	loop    bool // which is at the head of a loop that Python runs
 	numbers []*Number
 }
 
@@ -122,9 +129,10 @@ func (r *restart) Error() string { return "capture again, and break or pin numbe
 // Capture runs the request to its end or to the first graph break. The session's transport answers the questions.
 func Capture(session *trace.Session, request Request) (*Result, error) {
 	forced, static, owners := map[int]*Unsupported{}, map[string]bool{}, map[trace.ObjectID]trace.ObjectID{}
+	loops := map[int]bool{}
 	for attempt := 0; ; attempt++ {
 		in := newInterpreter(session, request, forced)
-		in.static, in.owners = static, owners
+		in.static, in.owners, in.loops = static, owners, loops
 		err := in.capture()
 		var again *restart
 		if err == nil {
@@ -137,7 +145,7 @@ func Capture(session *trace.Session, request Request) (*Result, error) {
 			static[number.key()] = true
 		}
 		if again.reason != nil {
-			forced[again.step] = again.reason
+			forced[again.step], loops[again.step] = again.reason, again.loop
 		}
 	}
 }
@@ -267,6 +275,7 @@ func (in *Interpreter) decode(code *bytecode.Code) (*codeInfo, error) {
 	for i, instruction := range listing.Instructions {
 		info.index[instruction] = i
 	}
+	info.heads = loopHeads(listing, info.index)
 	in.codes[code] = info
 	return info, nil
 }

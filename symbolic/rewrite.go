@@ -330,7 +330,7 @@ func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
 	if err := cg.writeEffects(); err != nil {
 		return in.rebuildElsewhere(f, err)
 	}
-	rewriter := &rewriter{in: in, frames: frames, parts: cg.parts}
+	rewriter := &rewriter{in: in, frames: frames, parts: cg.parts, loop: in.leaving}
 	if err := rewriter.writeTop(cg); err != nil {
 		return in.rebuildElsewhere(f, err)
 	}
@@ -345,7 +345,8 @@ type rewriter struct {
 	in      *Interpreter
 	frames  []*Frame // outermost first
 	parts   *breakParts
-	exits   []exit // of an inlined frame that broke
+	exits   []exit     // of an inlined frame that broke
+	loop    *plainLoop // that Python runs, where the innermost frame is at its head
 	failure error
 }
 
@@ -362,6 +363,9 @@ func (r *rewriter) outermost() int {
 
 // catches tells whether a handler in frame k or deeper may swallow an exception of the unsupported instruction.
 func (r *rewriter) catches(k int) bool {
+	if r.loop != nil {
+		return true // somewhere in the loop, and it may return
+	}
 	for _, f := range r.frames[k:] {
 		if f.handlerFor(f.info.index[f.current]) != nil {
 			return true
@@ -537,6 +541,9 @@ func (r *rewriter) standIn(b *builder, k int, own, deeper []*slot) []func() erro
 	if k < r.innermost() {
 		return r.writeNested(b, k, own, deeper)
 	}
+	if r.loop != nil {
+		return r.writeLoop(b, k)
+	}
 	f := r.frames[k]
 	list := f.info.listing.Instructions
 	for at := f.info.index[r.instructionStart(f)]; list[at] != f.current; at++ {
@@ -563,11 +570,11 @@ func (r *rewriter) writeUnsupported(b *builder, k int) []func() error {
 	onward := b.emit(bytecode.JumpForward, 0)
 	exits := []func() error{func() error {
 		stack := r.stackAfter(f, false)
-		return r.leave(b, k, &exit{source: onward, stack: stack, nullFirst: nullFirst, target: r.following(f), index: 0, indexed: branches})
+		return r.leave(b, k, &exit{frame: f, source: onward, stack: stack, nullFirst: nullFirst, target: r.following(f), index: 0, indexed: branches})
 	}}
 	if branches {
 		exits = append(exits, func() error {
-			return r.leave(b, k, &exit{source: clone, stack: r.stackAfter(f, true), target: original.Jump, index: 1, indexed: true})
+			return r.leave(b, k, &exit{frame: f, source: clone, stack: r.stackAfter(f, true), target: original.Jump, index: 1, indexed: true})
 		})
 	}
 	return exits
@@ -575,6 +582,7 @@ func (r *rewriter) writeUnsupported(b *builder, k int) []func() error {
 
 // exit is one way on from the unsupported instruction.
 type exit struct {
+	frame     *Frame                // as it is there
 	source    *bytecode.Instruction // whose jump leads to the exit
 	stack     []Value
 	nullFirst bool
@@ -726,7 +734,7 @@ func applyAdapter(b *builder, adapter *adapter, own []*slot) {
 
 // leave packs the innermost frame's variables and stack: T hands them to a continuation, a step returns them.
 func (r *rewriter) leave(b *builder, k int, e *exit) error {
-	f := r.frames[k]
+	f := e.frame
 	landing := b.emit(bytecode.Nop, 0)
 	e.source.Jump = landing
 	stack := e.stack
@@ -1123,7 +1131,7 @@ func (r *rewriter) resumeInnermost(b *builder, packed *slot) error {
 }
 
 func (r *rewriter) resumeExit(b *builder, e *exit, packed *slot) error {
-	f := r.frames[r.innermost()]
+	f := e.frame
 	count := len(bound(f))
 	for _, value := range e.stack {
 		if physical(value) {
