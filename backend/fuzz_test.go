@@ -4,12 +4,20 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/errors"
 
 	"fusee/graph"
 )
+
+// inputTypes are the types of inputs, single precision more often.
+func inputTypes() []graph.DType {
+	return []graph.DType{
+		graph.Float32, graph.Float32, graph.BFloat16, graph.Int64, graph.Bool, graph.Float64, graph.Float16, graph.Int32, graph.Int8, graph.Uint8,
+	}
+}
 
 // generator writes random torch-level graphs.
 type generator struct {
@@ -36,10 +44,11 @@ func (g *generator) step() {
 	unary := []string{"torch.exp", "torch.relu", "torch.neg", "torch.sigmoid", "torch.tanh", "torch.abs", "torch.floor", "torch.isnan", "torch.sqrt"}
 	binary := []string{"torch.add", "torch.mul", "torch.sub", "torch.maximum", "torch.lt", "torch.div", "torch.ne"}
 	inPlace := []string{"Tensor.add_", "Tensor.mul_", "Tensor.copy_"}
+	types := inputTypes()
 	meta, _ := graph.MetaOf(g.pick())
 	rank := int64(max(meta.Dim(), 1))
 	dim := g.random.Int64N(rank)
-	switch g.random.IntN(18) {
+	switch g.random.IntN(23) {
 	case 0, 1, 2:
 		g.call(unary[g.random.IntN(len(unary))], g.pick())
 	case 3, 4, 5:
@@ -59,7 +68,28 @@ func (g *generator) step() {
 		g.call(inPlace[g.random.IntN(len(inPlace))], g.pick(), g.pick())
 	case 12, 13:
 		g.index(dim)
+	case 18, 19:
+		g.join(dim)
+	case 20:
+		widths := graph.List{Items: []graph.Value{g.random.Int64N(4) - 1, g.random.Int64N(3)}}
+		g.call("torch.constant_pad_nd", g.pick(), widths, float64(g.random.IntN(3)))
+	case 21, 22:
+		g.call("Tensor.to", g.pick(), types[g.random.IntN(len(types))])
 	}
+}
+
+// join concatenates or stacks values of one shape.
+func (g *generator) join(dim int64) {
+	first := g.pick()
+	meta, _ := graph.MetaOf(first)
+	items := []graph.Value{first}
+	for range 1 + g.random.IntN(3) {
+		other := g.pick()
+		if candidate, _ := graph.MetaOf(other); slices.EqualFunc(candidate.Sizes, meta.Sizes, sameSize) {
+			items = append(items, other)
+		}
+	}
+	g.call([]string{"torch.cat", "torch.stack"}[g.random.IntN(2)], graph.List{Items: items}, dim)
 }
 
 // index reads a tensor at indices that are made to lie within one of its dimensions.
@@ -106,8 +136,8 @@ func (g *generator) rearranged(meta graph.Meta) graph.Meta {
 // randomGraph makes a graph of the given number of calls whose inputs share a few shapes and types.
 func randomGraph(seed uint64, calls int) *graph.Graph {
 	g := &generator{random: rand.New(rand.NewPCG(seed, 1)), graph: graph.NewGraph(fmt.Sprintf("random%d", seed))}
-	shapes := [][]int64{{3, 5}, {5}, {3, 1}, {5, 3}, {}, {2, 3, 5}, {0, 5}}
-	types := []graph.DType{graph.Float32, graph.Float32, graph.BFloat16, graph.Int64, graph.Bool, graph.Float64}
+	shapes := [][]int64{{3, 5}, {5}, {3, 1}, {5, 3}, {}, {2, 3, 5}, {0, 5}, {1, 1, 5}, {17}, {3, 67}, {2, 3, 1, 5}}
+	types := inputTypes()
 	for number := range 4 {
 		meta := tensorMeta(types[g.random.IntN(len(types))], shapes[g.random.IntN(len(shapes))]...)
 		g.values = append(g.values, g.graph.AddTensor(fmt.Sprintf("x%d", number), g.rearranged(meta)))

@@ -109,6 +109,18 @@ func (d DType) IsComplex() bool { return d.Category() == CategoryComplex }
 // IsIntegral says whether the type is an integer type; bool is not.
 func (d DType) IsIntegral() bool { return d.Category() == CategoryInt }
 
+// holds says whether a number is one of an integer type's.
+func (d DType) holds(number int64) bool {
+	bits := 8 * d.Bytes()
+	switch d {
+	case Uint8, Uint16, Uint32:
+		return number >= 0 && number < 1<<bits
+	case Uint64:
+		return number >= 0
+	}
+	return number >= -1<<(bits-1) && number <= 1<<(bits-1)-1
+}
+
 // IsDifferentiable says whether tensors of the type can require gradients.
 func (d DType) IsDifferentiable() bool { return d.IsFloat() || d.IsComplex() }
 

@@ -182,10 +182,8 @@ func (c *inference) checkOperator(compute DType) error {
 		if c.op.InPlace && compute.IsComplex() {
 			return unknown("abs_ of complex numbers")
 		}
-	case "hardtanh":
-		if compute == Uint8 { // the default bounds are not uint8, which torch versions treat differently
-			return unknown("hardtanh of uint8")
-		}
+	case "hardtanh", "clamp_min", "clamp_max":
+		return c.checkBounds(compute)
 	case "nan_to_num":
 		if _, symbolic := c.value("nan").(*Input); symbolic {
 			return unknown("nan_to_num by a number that is not known")
@@ -194,8 +192,47 @@ func (c *inference) checkOperator(compute DType) error {
 		if c.value("min") == nil && c.value("max") == nil {
 			return unknown("clamp without bounds")
 		}
+		return c.checkBounds(compute)
 	}
 	return nil
+}
+
+// checkBounds rejects bounds that an integer type has no room for, which torch versions take differently or refuse.
+func (c *inference) checkBounds(compute DType) error {
+	if !c.boundsFit(compute) {
+		return unknown(c.op.String() + ": a bound that may lie outside the type of the elements")
+	}
+	return nil
+}
+
+// boundsFit reports whether the numbers that bound the elements are sure to be of the type that is computed in.
+func (c *inference) boundsFit(compute DType) bool {
+	if !compute.IsIntegral() {
+		return true
+	}
+	for _, name := range []string{"min", "max", "min_val", "max_val"} {
+		if c.op.Schema.Position(name) < 0 || c.value(name) == nil {
+			continue
+		}
+		if _, isTensor := MetaOf(c.value(name)); isTensor {
+			continue
+		}
+		bound, known := c.value(name).(int64)
+		if !known && compute != Int64 || known && !compute.holds(bound) {
+			return false
+		}
+	}
+	return true
+}
+
+// bounded is the formula text of operators with bounds, none where the bounds do not fit.
+func bounded(text string) body {
+	return body{text: text, choose: func(c *inference, compute DType) string {
+		if !c.boundsFit(compute) {
+			return ""
+		}
+		return text
+	}}
 }
 
 func isBoolOperand(v Value) bool {
@@ -301,7 +338,10 @@ func powFormula(c *inference, compute DType) string {
 	return "pow(self, exponent)"
 }
 
-func clampFormula(c *inference, _ DType) string {
+func clampFormula(c *inference, compute DType) string {
+	if !c.boundsFit(compute) {
+		return ""
+	}
 	text := "self"
 	if c.value("min") != nil {
 		text = "maximum(" + text + ", min)"

@@ -138,9 +138,9 @@ func conditionalRows() []row {
 	return []row{
 		pointwise("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", "ihf", 0, chosen(clampFormula)),
 		pointwise("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", "ihf", 0, chosen(clampFormula)),
-		pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", "ihf", 0, formula("maximum(self, min)")),
+		pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", "ihf", 0, bounded("maximum(self, min)")),
 		pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "bihf", 0, formula("maximum(self, min)")),
-		pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", "ihf", 0, formula("minimum(self, max)")),
+		pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", "ihf", 0, bounded("minimum(self, max)")),
 		pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "bihf", 0, formula("minimum(self, max)")),
 		pointwise("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", "", noInPlace, formula("where(condition, self, other)")),
 		pointwise("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "", noInPlace, formula("where(condition, self, other)")),
@@ -159,7 +159,7 @@ func activationRows() []row {
 	return []row{
 		pointwise("relu(Tensor self) -> Tensor", "ihf", 0, formula("maximum(self, 0)")),
 		pointwise("relu6(Tensor self) -> Tensor", "ihf", likeSelf, formula("minimum(maximum(self, 0), 6)")),
-		pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", "ihf", likeSelf, formula("minimum(maximum(self, min_val), max_val)")),
+		pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", "ihf", likeSelf, bounded("minimum(maximum(self, min_val), max_val)")),
 		pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", "hf", 0, formula("where(self > 0, self, self * negative_slope)")),
 		pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", "hf", 0, formula("where(self <= 0, expm1(self * input_scale) * (alpha * scale), self * scale)")),
 		pointwise("selu(Tensor self) -> Tensor", "hf", 0, formula("where(self <= 0, expm1(self) * (1.6732632423543772 * 1.0507009873554805), self * 1.0507009873554805)")),

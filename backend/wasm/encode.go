@@ -24,6 +24,7 @@ const (
 	opBranch        = 0x0c
 	opBranchIf      = 0x0d
 	opIf            = 0x04
+	opElse          = 0x05
 	opCall          = 0x10
 	opSelect        = 0x1b
 	opLocalGet      = 0x20

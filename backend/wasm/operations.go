@@ -88,10 +88,8 @@ func (e *emitter) compute(in *loop.Instruction) {
 	}
 	switch in.Op {
 	case loop.OpSelect:
-		e.get(args[1])
-		e.get(args[2])
-		e.get(args[0])
-		e.op(opSelect)
+		push := func(arg int) func() { return func() { e.get(args[arg]) } }
+		e.branch(wasmType(in.Type), push(1), push(2), push(0))
 	case loop.OpCast:
 		e.get(args[0])
 		e.cast(from, in.Type)
@@ -145,7 +143,18 @@ func (e *emitter) wrap(typ loop.Type, op loop.Op) {
 	}
 }
 
-// choose pushes yes or no by a condition that test pushes.
+// branch is choose for values of any type by two paths: wazero 1.12 on x86-64 selects the wrong double where a function was called since the
+// condition was computed.
+func (e *emitter) branch(typ valueType, yes, no, test func()) {
+	test()
+	e.op(opIf, byte(typ))
+	yes()
+	e.op(opElse)
+	no()
+	e.op(opEnd)
+}
+
+// choose pushes yes or no, integers, by a condition that test pushes.
 func (e *emitter) choose(yes, no, test func()) {
 	yes()
 	no()
@@ -167,14 +176,14 @@ func (e *emitter) floatOperation(op loop.Op, typ loop.Type, args []int) {
 			order = loop.OpLess
 		}
 		if op == loop.OpMaximumNumber || op == loop.OpMinimumNumber {
-			e.choose(push(a), push(b), func() {
+			e.branch(wasmType(typ), push(a), push(b), func() {
 				compare(order, a, b)()
 				compare(loop.OpNotEqual, b, b)()
 				e.op(opI32Or)
 			})
 			return
 		}
-		e.choose(push(b), push(a), func() {
+		e.branch(wasmType(typ), push(b), push(a), func() {
 			compare(order, b, a)()
 			compare(loop.OpNotEqual, b, b)()
 			e.op(opI32Or)

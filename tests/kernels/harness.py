@@ -128,22 +128,41 @@ class Planner:
 
     def compile(self, function: Callable[..., Any], *inputs: torch.Tensor, **options: Any) -> Compiled:
         """Compiles a function for inputs like these. The inputs' elements are not changed."""
-        inputs = tuple(clone_with_layout(tensor) for tensor in inputs)
-        recorder = Recorder(inputs)
-        described = [metadata(tensor) for tensor in inputs]
-        with recorder:
-            result = function(*inputs)
-        results = [result] if isinstance(result, torch.Tensor) else list(result)
-        request = {
-            "llvm": self.llvm,
-            "options": options,
-            "inputs": described,
-            "nodes": recorder.nodes,
-            "outputs": [recorder.encode(tensor) for tensor in results],
-        }
-        answer = self.ask(request)
+        answer = self.ask({"llvm": self.llvm, "options": options, **record(function, inputs)})
         plan = _shim.LaunchPlan(answer["plan"])
         return Compiled(plan, answer["kernels"], answer["steps"], plan.describe())
+
+    def run_on_wasm(
+        self, function: Callable[..., Any], *inputs: torch.Tensor, **options: Any
+    ) -> list[torch.Tensor] | None:
+        """What the function gives on WebAssembly; None where it needs operators of torch."""
+        data = [contents(tensor) for tensor in inputs]
+        results = self.ask({"options": options, "data": data, **record(function, inputs)})["results"]
+        return None if results is None else [restored(*result) for result in results]
+
+
+def record(function: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> dict[str, Any]:
+    """The graph of a function for inputs like these, as the planner reads it. The inputs' elements are not changed."""
+    inputs = tuple(clone_with_layout(tensor) for tensor in inputs)
+    recorder = Recorder(inputs)
+    described = [metadata(tensor) for tensor in inputs]
+    with recorder:
+        result = function(*inputs)
+    results = [result] if isinstance(result, torch.Tensor) else list(result)
+    return {"inputs": described, "nodes": recorder.nodes, "outputs": [recorder.encode(tensor) for tensor in results]}
+
+
+def contents(tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor's storage."""
+    storage = tensor.untyped_storage()
+    return bytes(torch.empty(0, dtype=torch.uint8).set_(storage, 0, (len(storage),), (1,)).numpy())
+
+
+def restored(meta: Encoded, data: bytes) -> torch.Tensor:
+    """The tensor that the planner described."""
+    dtype, sizes, strides, offset = meta
+    storage = torch.frombuffer(bytearray(data or bytes(16)), dtype=torch.uint8).untyped_storage()
+    return torch.empty(0, dtype=getattr(torch, dtype)).set_(storage, offset, sizes, strides)
 
 
 def clone_with_layout(tensor: torch.Tensor) -> torch.Tensor:

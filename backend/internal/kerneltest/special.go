@@ -11,7 +11,7 @@ import (
 // Special returns kernels for what the other cases leave out: selects, bit casts, positions, scalar arguments, conditions on loads and stores, and several
 // stages.
 func Special() []Case {
-	return []Case{selection(), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1)}
+	return []Case{selection(), selectionAcrossCalls(loop.F32), selectionAcrossCalls(loop.F64), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1)}
 }
 
 func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -26,6 +26,20 @@ func selection() Case {
 	b.Store(b.Do(loop.OpSelect, loop.BF16, b.Load(c, zero, one), b.Load(x, zero, one), constant), out, zero, one)
 	buffers := [][]byte{Fill(loop.Bool, size, fixed()), Fill(loop.BF16, size, fixed()), make([]byte, 2*size)}
 	return Case{Name: "select", Kernel: b.Kernel, Buffers: buffers, Work: size}
+}
+
+// selectionAcrossCalls is softplus, whose condition is computed before functions are called.
+func selectionAcrossCalls(typ loop.Type) Case {
+	const size = 45
+	b := loop.NewBuilder("kernel", loop.Static(size))
+	one, zero := loop.Static(1), loop.Static(0)
+	x, out := b.Buffer("x", typ, loop.Read), b.Buffer("out", typ, loop.Write)
+	b.Stage()
+	value := b.Load(x, zero, one)
+	large := b.Do(loop.OpGreater, loop.Bool, value, b.Constant(typ, loop.FloatBits(20)))
+	b.Store(b.Do(loop.OpSelect, typ, large, value, b.Do(loop.OpLog1P, typ, b.Do(loop.OpExp, typ, value))), out, zero, one)
+	buffers := [][]byte{Fill(typ, size, fixed()), make([]byte, size*typ.Bytes())}
+	return Case{Name: "softplus", Kernel: b.Kernel, Buffers: buffers, Work: size, Tolerance: 4}
 }
 
 // conditional reads where the index is odd and stores where it is below 30.

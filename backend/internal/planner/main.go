@@ -5,10 +5,14 @@
 // [value…]. Metadata is (dtype, sizes, strides, offset); an output is (metadata, relation) with relation None, ("same", value) or ("view", value).
 // Values are ("n", node, output), ("i", input), ("list", [value…]), ("dtype", name), ("device", name), ("memory_format", name), ("layout", name),
 // or ("c", constant). The answer is a dict with "plan", "kernels" [(name, operations, loop IR, source)…] and "steps", or with "error".
+//
+// Options are "round", "unfused" and "disjoint", as in backend.Options. With "data", a list of the bytes of each input's storage, the graph runs on
+// WebAssembly instead, and the answer is a dict with "results" [(metadata, bytes)…], None where the graph needs torch.
 package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"io"
 	"os"
@@ -18,6 +22,7 @@ import (
 	"fusee/backend"
 	"fusee/backend/cpu"
 	"fusee/bytecode"
+	"fusee/graph"
 )
 
 func main() {
@@ -69,7 +74,11 @@ func respond(object bytecode.Object, toolchains map[string]*cpu.Toolchain) (answ
 		}
 	}()
 	request := object.(*bytecode.Dict)
-	graph := readGraph(request)
+	g := readGraph(request)
+	settings := get(request, "options").(*bytecode.Dict)
+	if data, ok := request.Get("data"); ok {
+		return execute(g, items(data), !flag(settings, "unfused"))
+	}
 	llvm := get(request, "llvm").(string)
 	if toolchains[llvm] == nil {
 		toolchains[llvm] = cpu.NewToolchain(llvm)
@@ -78,15 +87,55 @@ func respond(object bytecode.Object, toolchains map[string]*cpu.Toolchain) (answ
 	options := backend.Options{
 		Emitters: map[string]backend.Emitter{"cpu": &backend.CPUEmitter{Toolchain: toolchains[llvm], Target: target}}, Check: true,
 	}
-	settings := get(request, "options").(*bytecode.Dict)
-	if round, ok := settings.Get("round"); ok {
-		options.RoundIntermediates = round.(bool)
-	}
-	compiled, err := backend.New(options).Compile(graph)
+	options.RoundIntermediates, options.Unfused, options.Disjoint = flag(settings, "round"), flag(settings, "unfused"), flag(settings, "disjoint")
+	compiled, err := backend.New(options).Compile(g)
 	if err != nil {
 		return nil, err
 	}
 	return describe(compiled), nil
+}
+
+// flag is a setting that is false where it is not given.
+func flag(settings *bytecode.Dict, name string) bool {
+	value, _ := settings.Get(name)
+	on, _ := value.(bool)
+	return on
+}
+
+// execute runs a graph on WebAssembly.
+func execute(g *graph.Graph, data []bytecode.Object, fuse bool) (*bytecode.Dict, error) {
+	inputs := make([]*backend.Data, len(g.Inputs))
+	for index, input := range g.Inputs {
+		meta := input.Meta
+		inputs[index] = &backend.Data{
+			DType: meta.DType, Sizes: graph.Hints(meta.Sizes), Strides: graph.Hints(meta.Strides), Offset: meta.Offset.Hint,
+			Storage: []byte(data[index].(bytecode.Bytes)),
+		}
+	}
+	answer := &bytecode.Dict{}
+	results, err := backend.Run(context.Background(), g, inputs, fuse)
+	if errors.Is(err, backend.ErrNotRunnable) {
+		answer.Set("results", bytecode.None)
+		return answer, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := &bytecode.List{}
+	for _, result := range results {
+		meta := bytecode.Tuple{result.DType.String(), numbers(result.Sizes), numbers(result.Strides), result.Offset}
+		list.Items = append(list.Items, bytecode.Tuple{meta, bytecode.Bytes(result.Storage)})
+	}
+	answer.Set("results", list)
+	return answer, nil
+}
+
+func numbers(values []int64) *bytecode.List {
+	list := &bytecode.List{}
+	for _, value := range values {
+		list.Items = append(list.Items, value)
+	}
+	return list
 }
 
 func describe(compiled *backend.Compiled) *bytecode.Dict {
