@@ -1,5 +1,7 @@
 package autograd
 
+import "fusee/internal/slice"
+
 // network is a directed graph with capacities, in which the greatest flow from node 0 to node 1 is found along shortest augmenting paths
 // (Dinic, "Algorithm for solution of a problem of maximum flow in networks with power estimation", 1970).
 type network struct {
@@ -45,11 +47,7 @@ func (n *network) cut() []bool {
 		for n.push(flowSource, unlimited) > 0 {
 		}
 	}
-	reached := make([]bool, len(n.from))
-	for node := range reached {
-		reached[node] = n.level[node] >= 0
-	}
-	return reached
+	return slice.Map(n.level, func(level int) bool { return level >= 0 })
 }
 
 // layers numbers nodes by their distance from the source, −1 where it reaches them no more, and says whether it reaches the sink.

@@ -1,6 +1,7 @@
 package autograd
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -76,14 +77,9 @@ func (p *formulaParser) expect(token string) error {
 
 // infixLevel is how tightly an operator binds, as in Python; false for other tokens.
 func infixLevel(token string) (int, bool) {
-	for level, tokens := range []string{"== != < <= > >=", "|", "&", "+ -", "* /"} {
-		for _, candidate := range strings.Fields(tokens) {
-			if candidate == token {
-				return level, true
-			}
-		}
-	}
-	return 0, false
+	levels := []string{"== != < <= > >=", "|", "&", "+ -", "* /"}
+	level := slices.IndexFunc(levels, func(tokens string) bool { return slices.Contains(strings.Fields(tokens), token) })
+	return level, level >= 0
 }
 
 const tightest = 5

@@ -299,13 +299,5 @@ func (f *functionaliser) checkChanged() error {
 
 // updatesStatistics says whether a node writes the argument without its results depending on it.
 func updatesStatistics(n *graph.Node, v graph.Value) bool {
-	if n.Target != "aten.batch_norm.default" {
-		return false
-	}
-	for _, mutated := range n.Mutates {
-		if graph.SameValue(mutated, v) {
-			return true
-		}
-	}
-	return false
+	return n.Target == "aten.batch_norm.default" && slices.ContainsFunc(n.Mutates, func(mutated graph.Value) bool { return graph.SameValue(mutated, v) })
 }

@@ -2,6 +2,7 @@ package autograd
 
 import (
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // helper is a function that formulas call beside operators. The arguments are as many as the formulas give.
@@ -76,12 +77,7 @@ func eachNumber(v graph.Value, f func(int64) int64) graph.Value {
 		n, _ := v.(int64)
 		return f(n)
 	}
-	result := graph.List{}
-	for _, item := range list.Items {
-		n, _ := item.(int64)
-		result.Items = append(result.Items, f(n))
-	}
-	return result
+	return graph.List{Items: slice.Map(list.Items, func(item graph.Value) graph.Value { return eachNumber(item, f) })}
 }
 
 // dimensions marks the dimensions that a dim argument names; None and an empty list name all.

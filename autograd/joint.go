@@ -60,11 +60,7 @@ func (en entry) results() []graph.Value {
 	if en.inlined != nil {
 		return en.inlined.results
 	}
-	results := make([]graph.Value, len(en.node.Outputs))
-	for i := range results {
-		results[i] = en.node.Output(i)
-	}
-	return results
+	return en.node.Results()
 }
 
 // joiner builds the joint graph.

@@ -1,6 +1,10 @@
 package autograd
 
-import "fusee/graph"
+import (
+	"slices"
+
+	"fusee/graph"
+)
 
 // classLoss is the negative log likelihood by way of the operators that also give the total weight.
 func classLoss(e *emitter, args []graph.Value) graph.Value {
@@ -150,14 +154,7 @@ func ungathered(e *emitter, args []graph.Value) graph.Value {
 }
 
 func (e *emitter) readsOneOfEachRow(self, index *graph.Meta, along int64) bool {
-	for d := range index.Sizes {
-		wanted := self.Sizes[d]
-		if int64(d) == along {
-			wanted = graph.Static(1)
-		}
-		if !e.graph.Shapes.Equal(index.Sizes[d], wanted) {
-			return false
-		}
-	}
-	return index.Dim() == self.Dim()
+	wanted := slices.Clone(self.Sizes)
+	wanted[along] = graph.Static(1)
+	return e.graph.Shapes.AllEqual(index.Sizes, wanted)
 }

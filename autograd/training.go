@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // Training is a differentiated graph (docs/contracts.md, section 5).
@@ -175,11 +176,7 @@ func mapped(v graph.Value, f func(graph.Value) graph.Value) graph.Value {
 	case *graph.Input, *graph.Output:
 		return f(v)
 	case graph.List:
-		items := make([]graph.Value, len(v.Items))
-		for i, item := range v.Items {
-			items[i] = mapped(item, f)
-		}
-		return graph.List{Items: items, Tuple: v.Tuple}
+		return graph.List{Items: slice.Map(v.Items, func(item graph.Value) graph.Value { return mapped(item, f) }), Tuple: v.Tuple}
 	case graph.Slice:
 		return graph.Slice{Start: mapped(v.Start, f), Stop: mapped(v.Stop, f), Step: mapped(v.Step, f)}
 	}

@@ -1,6 +1,7 @@
 package autograd
 
 import (
+	"maps"
 	"slices"
 
 	"fusee/graph"
@@ -119,9 +120,7 @@ func newWholeStep(functional *graph.Graph) *wholeStep {
 	w := &wholeStep{functional: functional, reached: map[*graph.Node]bool{}, stale: map[*graph.Node]bool{}, given: map[key]bool{}}
 	for i, n := range functional.Nodes {
 		if n.AsksForGradients() {
-			for reached := range functional.HistoryOf(graph.Tensors(n.Args[0]), functional.Nodes[:i]).Nodes {
-				w.reached[reached] = true
-			}
+			maps.Copy(w.reached, functional.HistoryOf(graph.Tensors(n.Args[0]), functional.Nodes[:i]).Nodes)
 		}
 	}
 	return w

@@ -133,18 +133,12 @@ func (c *Compiler) run(g *graph.Graph, last string) (*compilation, error) {
 	return state, nil
 }
 
-func lower(c *compilation) error {
-	lowered, err := c.graph.Lower()
-	if err != nil {
-		return err
+func lower(c *compilation) (err error) {
+	c.graph, err = c.graph.Lower()
+	if err == nil && c.compiler.options.Check {
+		err = c.graph.Verify()
 	}
-	if c.compiler.options.Check {
-		if err := lowered.Verify(); err != nil {
-			return err
-		}
-	}
-	c.graph = lowered
-	return nil
+	return err
 }
 
 // loops writes a kernel for every group that is no library call.

@@ -1,10 +1,11 @@
 package backend
 
 import (
-	"github.com/cockroachdb/errors"
+	"slices"
 
 	"fusee/backend/loop"
 	"fusee/graph"
+	"github.com/cockroachdb/errors"
 )
 
 // build turns an aten-level graph into a program: pointwise operators become formulas, reductions and normalisations their parts, views
@@ -126,10 +127,8 @@ func (b *builder) inPlace(node *graph.Node) bool {
 
 // alias handles operators that returned their argument: the result is another name for it.
 func (b *builder) alias(node *graph.Node) bool {
-	for _, output := range node.Outputs {
-		if output.Relation.Kind != graph.RelationSame {
-			return false
-		}
+	if slices.ContainsFunc(node.Outputs, func(output graph.OutputInfo) bool { return output.Relation.Kind != graph.RelationSame }) {
+		return false
 	}
 	for index := range node.Outputs {
 		b.rename(node, index)

@@ -51,17 +51,10 @@ func newArranging(c *compilation) arranging {
 	return result
 }
 
-// bound lists a node's arguments as its operator's parameters take them; nil where the table lacks the operator.
+// bound lists the arguments of an aten operator, one for each of its parameters; nil where the tables lack it.
 func bound(node *graph.Node) []graph.Value {
-	op, ok := graph.LookUp(node.Target)
-	if !ok {
-		return nil
-	}
-	values, err := op.Bind(node.Args, node.Keywords)
-	if err != nil {
-		return nil
-	}
-	return values
+	_, arguments := node.Bound()
+	return arguments
 }
 
 // convolves reports whether a node convolves images on a GPU by kernels that the library has for both layouts.
@@ -144,10 +137,7 @@ func (b *builder) channelsTogether(meta graph.Meta) graph.Meta {
 // follow lays out the result of a formula as the images that it reads lie, if they have its sizes.
 func (b *builder) follow(result *tensor, operands []operand) *tensor {
 	for _, operand := range operands {
-		if operand.tensor == nil || operand.gather != nil {
-			continue
-		}
-		if _, arranged := b.arranging.declared[operand.tensor]; arranged && sameSizes(operand.tensor.meta.Sizes, result.meta.Sizes) {
+		if _, arranged := b.arranging.declared[operand.tensor]; arranged && operand.gather == nil && sameSizes(operand.tensor.meta.Sizes, result.meta.Sizes) {
 			return b.arranged(result)
 		}
 	}

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"sync"
@@ -21,19 +22,13 @@ type CPUEmitter struct {
 
 // Emit implements Emitter. Kernels that are not cached compile in parallel.
 func (e *CPUEmitter) Emit(kernels []*loop.Kernel) ([]Image, error) {
-	images := make([]Image, len(kernels))
-	failures := make([]error, len(kernels))
+	images, failures := make([]Image, len(kernels)), make([]error, len(kernels))
 	var group sync.WaitGroup
 	for index, kernel := range kernels {
 		group.Go(func() { images[index], failures[index] = e.emit(kernel) })
 	}
 	group.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return images, nil
+	return images, cmp.Or(failures...)
 }
 
 func (e *CPUEmitter) emit(kernel *loop.Kernel) (Image, error) {

@@ -144,13 +144,10 @@ func (k *kernelBuilder) contiguous(outer, inner int) bool {
 			return false
 		}
 	}
-	for _, place := range k.places {
+	return !slices.ContainsFunc(k.places, func(place place) bool {
 		whole := k.shapes.Multiply(place.at.strides[inner], k.group.space[inner])
-		if !sameSize(place.at.strides[outer], whole) {
-			return false
-		}
-	}
-	return true
+		return !sameSize(place.at.strides[outer], whole)
+	})
 }
 
 // fillAccesses gives the accesses of a stage their final strides.

@@ -5,6 +5,7 @@ import (
 
 	"fusee/backend/loop"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // rule says how a primitive of graph's formulas becomes loop operations.
@@ -144,10 +145,8 @@ func argumentType(e *graph.Expression, compute loop.Type) loop.Type {
 	if e.Op == "where" {
 		return resultOf(e, compute)
 	}
-	for _, arg := range e.Args {
-		if arg.Op != "constant" {
-			return resultOf(arg, compute)
-		}
+	if arg, found := slice.Find(e.Args, func(arg *graph.Expression) bool { return arg.Op != "constant" }); found {
+		return resultOf(arg, compute)
 	}
 	return compute
 }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"slices"
 
 	"fusee/backend/loop"
 	"fusee/graph"
@@ -126,10 +127,8 @@ func (r *recipe) pickable(source *tensor) *operation {
 	if op == nil || source.root != source || op.kind != pointwise || op.segment != r.b.segment || op.outputs[0].into != nil || op.readsOverwritten() {
 		return nil
 	}
-	for _, operand := range op.operands {
-		if operand.gather != nil || operand.tensor == nil {
-			return nil
-		}
+	if slices.ContainsFunc(op.operands, func(operand operand) bool { return !operand.whole() }) {
+		return nil
 	}
 	return op
 }
@@ -219,28 +218,29 @@ func (r *recipe) dimension(rank, position int) int {
 // indexSelect reads slices along one dimension.
 func (r *recipe) indexSelect() bool {
 	self, index := r.tensor("self", 0), r.tensor("index", 2)
-	rank := len(self.meta.Sizes)
-	if r.failed || rank == 0 || len(index.meta.Sizes) != 1 || r.argument("dim", 1) == nil {
+	if len(index.meta.Sizes) != 1 {
 		return false
 	}
-	dimension := r.dimension(rank, 1)
-	p := picking{picked: []int{dimension}, indices: []*tensor{spread(index, dimension, rank)}, axes: make([]int, rank)}
-	for axis := range p.axes {
-		p.axes[axis] = axis
-	}
-	p.axes[dimension] = -1
-	return r.commit(r.pick(self, p, r.result(0)))
+	return r.pickAlong(self, func(dimension int) *tensor { return spread(index, dimension, len(self.meta.Sizes)) })
 }
 
 // gatherAlong is torch.gather: an index for each element of the result.
 func (r *recipe) gatherAlong() bool {
 	self, index := r.tensor("self", 0), r.tensor("index", 2)
+	if len(index.meta.Sizes) != len(self.meta.Sizes) {
+		return false
+	}
+	return r.pickAlong(self, func(int) *tensor { return index })
+}
+
+// pickAlong reads a tensor along the node's dimension at indices that depend on which one that is.
+func (r *recipe) pickAlong(self *tensor, indices func(dimension int) *tensor) bool {
 	rank := len(self.meta.Sizes)
-	if r.failed || rank == 0 || len(index.meta.Sizes) != rank || r.argument("dim", 1) == nil {
+	if r.failed || rank == 0 || r.argument("dim", 1) == nil {
 		return false
 	}
 	dimension := r.dimension(rank, 1)
-	p := picking{picked: []int{dimension}, indices: []*tensor{index}, axes: make([]int, rank)}
+	p := picking{picked: []int{dimension}, indices: []*tensor{indices(dimension)}, axes: make([]int, rank)}
 	for axis := range p.axes {
 		p.axes[axis] = axis
 	}

@@ -413,15 +413,7 @@ func (f *fusion) cyclic(op *operation, g *group) bool {
 
 // mustStore reports whether somebody outside the group needs the result.
 func (f *fusion) mustStore(op *operation, g *group) bool {
-	if op.outputs[0].output || op.leavesMemory(g) {
-		return true
-	}
-	for _, user := range consumers(op) {
-		if user.group != g {
-			return true
-		}
-	}
-	return false
+	return op.outputs[0].output || op.leavesMemory(g) || slices.ContainsFunc(consumers(op), func(user *operation) bool { return user.group != g })
 }
 
 // storable reports whether each element is computed at exactly one point of the kernel's outer space or of its whole space.

@@ -8,6 +8,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // inputPrefix starts the names of made-up symbols that stand for scalar inputs without a size of their own.
@@ -17,15 +18,8 @@ func inputSymbol(slot int) string { return inputPrefix + strconv.Itoa(slot) }
 
 // sizes turns sizes into a list of integers or integer expressions of the plan.
 func (p *plan) sizes(sizes []graph.Size) (*bytecode.List, error) {
-	list := &bytecode.List{}
-	for _, size := range sizes {
-		object, err := p.size(size)
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, object)
-	}
-	return list, nil
+	objects, err := slice.TryMap(sizes, p.size)
+	return &bytecode.List{Items: objects}, err
 }
 
 func (p *plan) size(size graph.Size) (bytecode.Object, error) {

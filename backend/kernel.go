@@ -99,15 +99,7 @@ func (k *kernelBuilder) member(t *tensor) *operation {
 
 // perRow reports whether a pointwise member has one value per outer point.
 func (k *kernelBuilder) perRow(op *operation) bool {
-	if op.kind == reduction {
-		return false
-	}
-	for _, dimension := range k.group.mappings[op] {
-		if dimension >= 0 && k.group.inner[dimension] {
-			return false
-		}
-	}
-	return true
+	return op.kind != reduction && !slices.ContainsFunc(k.group.mappings[op], func(dimension int) bool { return dimension >= 0 && k.group.inner[dimension] })
 }
 
 // rowKernel alternates stages that compute one value per outer point with stages that loop over the inner dimensions.

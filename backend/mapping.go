@@ -1,22 +1,16 @@
 package backend
 
-import "fusee/graph"
+import (
+	"slices"
+
+	"fusee/graph"
+)
 
 // mapping says for each dimension of an operation's own index space which kernel dimension runs along it; −1 where the dimension has one
 // element.
 type mapping []int
 
-func (m mapping) equal(other mapping) bool {
-	if len(m) != len(other) {
-		return false
-	}
-	for index := range m {
-		if m[index] != other[index] {
-			return false
-		}
-	}
-	return true
-}
+func (m mapping) equal(other mapping) bool { return slices.Equal(m, other) }
 
 // strided is how a kernel reads memory: a stride for each kernel dimension, in elements.
 type strided struct {

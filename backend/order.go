@@ -73,17 +73,9 @@ func (p *program) redirect(from, to *tensor, renamed map[*tensor]*tensor) {
 
 // mayChange reports whether a barrier may write to the tensor's memory, directly or by way of a library call that returns a view of it.
 func (t *tensor) mayChange() bool {
-	for _, user := range t.uses {
-		if user.barrier {
-			return true
-		}
-		for _, output := range user.node.Outputs {
-			if user.kind == library && output.Relation.Kind != graph.RelationNew {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.uses, func(user *operation) bool {
+		return user.barrier || user.kind == library && slices.ContainsFunc(user.node.Outputs, func(output graph.OutputInfo) bool { return output.Relation.Kind != graph.RelationNew })
+	})
 }
 
 // dead drops formulas, reductions and library calls whose results nobody needs. Barriers stay: they change memory or the random state. So
@@ -110,15 +102,9 @@ func dead(c *compilation) error {
 }
 
 func (op *operation) needed() bool {
-	if op.barrier || op.kind == library && op.node.MayRaise {
-		return true
-	}
-	for _, output := range op.outputs {
-		if output != nil && (output.output || output.into != nil || output.overwritten != nil || len(output.uses) > 0) {
-			return true
-		}
-	}
-	return false
+	return op.barrier || op.kind == library && op.node.MayRaise || slices.ContainsFunc(op.outputs, func(output *tensor) bool {
+		return output != nil && (output.output || output.into != nil || output.overwritten != nil || len(output.uses) > 0)
+	})
 }
 
 // schedule orders groups so that each follows what it reads: by segment, then by dependencies, then by place in the program.

@@ -9,6 +9,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // step is one step of a plan with the slots it touches.
@@ -216,19 +217,14 @@ func (p *plan) slot(t *tensor) (int, error) {
 }
 
 func (p *plan) outputs() ([]int, error) {
-	var result []int
-	for _, output := range p.compilation.program.outputs {
-		if output.scalar != nil {
-			result = append(result, output.scalar.slot)
-			continue
-		}
-		slot, err := p.slot(output.tensor)
-		if err != nil {
-			return nil, err
-		}
-		result = append(result, slot)
+	return slice.TryMap(p.compilation.program.outputs, p.outputSlot)
+}
+
+func (p *plan) outputSlot(output operand) (int, error) {
+	if output.scalar != nil {
+		return output.scalar.slot, nil
 	}
-	return result, nil
+	return p.slot(output.tensor)
 }
 
 // free inserts a step after the last use of every slot that is neither input nor output.

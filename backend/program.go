@@ -150,3 +150,6 @@ func shortName(target string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(target, "aten."), ".")
 	return strings.Trim(name, "_")
 }
+
+// whole says whether the operand is a tensor that is read element by element.
+func (o operand) whole() bool { return o.tensor != nil && o.gather == nil }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"slices"
 
 	"fusee/backend/loop"
 	"fusee/graph"
@@ -157,9 +158,8 @@ func (r *recipe) tooLong(t *tensor, sizes []graph.Size) bool {
 
 // kept returns the sizes left by a reduction that keeps its dimensions as 1.
 func kept(sizes []graph.Size, reduced []bool) []graph.Size {
-	result := make([]graph.Size, len(sizes))
-	for dimension := range sizes {
-		result[dimension] = sizes[dimension]
+	result := slices.Clone(sizes)
+	for dimension := range result {
 		if reduced[dimension] {
 			result[dimension] = graph.Static(1)
 		}
@@ -171,11 +171,10 @@ func kept(sizes []graph.Size, reduced []bool) []graph.Size {
 func (r *recipe) count(t *tensor, reduced []bool) float64 {
 	result := int64(1)
 	for dimension, size := range t.meta.Sizes {
-		if !reduced[dimension] {
-			continue
+		if reduced[dimension] {
+			r.failed = r.failed || size.Expr != nil
+			result *= size.Hint
 		}
-		r.failed = r.failed || size.Expr != nil
-		result *= size.Hint
 	}
 	return float64(result)
 }

@@ -1,6 +1,10 @@
 package backend
 
-import "fusee/graph"
+import (
+	"slices"
+
+	"fusee/graph"
+)
 
 // sameSize compares sizes without leaving a guard: symbolic ones are the same when their canonical expressions are.
 func sameSize(a, b graph.Size) bool {
@@ -13,17 +17,7 @@ func sameSize(a, b graph.Size) bool {
 func isStatic(size graph.Size, value int64) bool { return size.Expr == nil && size.Hint == value }
 
 // sameSizes compares lists.
-func sameSizes(a, b []graph.Size) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for index := range a {
-		if !sameSize(a[index], b[index]) {
-			return false
-		}
-	}
-	return true
-}
+func sameSizes(a, b []graph.Size) bool { return slices.EqualFunc(a, b, sameSize) }
 
 // product multiplies sizes' values at capture.
 func product(sizes []graph.Size) int64 {

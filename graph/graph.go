@@ -170,13 +170,9 @@ func (g *Graph) add(node *Node) {
 
 func (n *Node) defaultResult() Value {
 	if len(n.Outputs) == 1 {
-		return &Output{Node: n}
+		return n.Output(0)
 	}
-	items := make([]Value, len(n.Outputs))
-	for i := range items {
-		items[i] = &Output{Node: n, Index: i}
-	}
-	return List{Items: items, Tuple: true}
+	return List{Items: n.Results(), Tuple: true}
 }
 
 // Output gives the k-th result as a value.
@@ -186,4 +182,13 @@ func (n *Node) Output(k int) *Output { return &Output{Node: n, Index: k} }
 func (n *Node) Keyword(name string) (Value, bool) {
 	k, ok := slice.Find(n.Keywords, func(k Keyword) bool { return k.Name == name })
 	return k.Value, ok
+}
+
+// Results gives the values that the node computes, one for each output.
+func (n *Node) Results() []Value {
+	results := make([]Value, len(n.Outputs))
+	for k := range results {
+		results[k] = n.Output(k)
+	}
+	return results
 }

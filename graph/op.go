@@ -281,16 +281,11 @@ func (n *Node) Operator() (*Op, bool) {
 // Argument gives the value of a parameter of an aten-level node, its default when the node does not mention it; false when the
 // target or the parameter is unknown.
 func (n *Node) Argument(name string) (Value, bool) {
-	op, ok := LookUp(n.Target)
-	if !ok {
+	op, values := n.Bound()
+	if op == nil || op.Schema.Position(name) < 0 {
 		return nil, false
 	}
-	values, err := op.Bind(n.Args, n.Keywords)
-	i := op.Schema.Position(name)
-	if err != nil || i < 0 {
-		return nil, false
-	}
-	return values[i], true
+	return values[op.Schema.Position(name)], true
 }
 
 func (n *Node) checkSchema() error {
@@ -303,4 +298,18 @@ func (n *Node) checkSchema() error {
 	}
 	_, err := op.Bind(n.Args, n.Keywords)
 	return err
+}
+
+// Bound gives the operator of an aten node and its arguments, one for each parameter of the schema; nil where the tables lack the operator or the
+// arguments do not fit it.
+func (n *Node) Bound() (*Op, []Value) {
+	op, ok := LookUp(n.Target)
+	if !ok {
+		return nil, nil
+	}
+	values, err := op.Bind(n.Args, n.Keywords)
+	if err != nil {
+		return nil, nil
+	}
+	return op, values
 }

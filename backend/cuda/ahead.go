@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fusee/backend/loop"
+	"fusee/internal/slice"
 )
 
 // What a kernel keeps of constant buffers while it waits for the kernel before it.
@@ -145,11 +146,9 @@ func (n *nest) innerStages() []*stage {
 // constantLoads groups the loads of constant buffers that read the same places along the rows.
 func (n *nest) constantLoads() [][]*instruction {
 	var groups [][]*instruction
-	for _, s := range n.innerStages() {
-		for _, in := range s.accesses() {
-			if n.constant(in) && n.varies(in) {
-				groups = addLoad(groups, in)
-			}
+	for _, in := range slice.FlatMap(n.innerStages(), (*stage).accesses) {
+		if n.constant(in) && n.varies(in) {
+			groups = addLoad(groups, in)
 		}
 	}
 	return groups

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fusee/backend/loop"
+	"fusee/internal/slice"
 )
 
 // firstDependent is the first architecture whose kernels can be there before the one ahead of them has ended.
@@ -61,15 +62,9 @@ func (e *emitter) prefetchStage(s *stage, loads []*instruction) {
 // ownLoads lists a stage's plain loads of buffers that the kernel only reads, at places that depend on the row, but for those that are read ahead.
 func (e *emitter) ownLoads(s *stage) []*instruction {
 	n := e.nest
-	var result []*instruction
-	for _, in := range s.accesses() {
-		if _, early := e.ahead[in.value]; early {
-			continue
-		}
+	return slice.Filter(s.accesses(), func(in *instruction) bool {
+		_, early := e.ahead[in.value]
 		plain := in.Op == loop.OpLoad && len(in.Access.Indirect) == 0 && n.kernel.Buffers[in.Access.Buffer].Mode == loop.Read
-		if plain && n.ofRow(in) && n.varies(in) {
-			result = append(result, in)
-		}
-	}
-	return result
+		return !early && plain && n.ofRow(in) && n.varies(in)
+	})
 }

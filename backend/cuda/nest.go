@@ -2,9 +2,11 @@ package cuda
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"fusee/backend/loop"
+	"fusee/internal/slice"
 )
 
 // nest is a kernel with as few dimensions as its accesses allow. Outer points may run in any order, so outer
@@ -124,11 +126,9 @@ func (n *nest) sortOuter() {
 func magnitude(value int64) int64 { return max(value, -value) }
 
 func (n *nest) firstStore() *instruction {
-	for s := range n.stages {
-		for i := range n.stages[s].body {
-			if n.stages[s].body[i].Op == loop.OpStore {
-				return &n.stages[s].body[i]
-			}
+	for in := range n.instructions() {
+		if in.Op == loop.OpStore {
+			return in
 		}
 	}
 	return nil
@@ -137,25 +137,18 @@ func (n *nest) firstStore() *instruction {
 // permuteOuter makes dimension order[d] the d-th.
 func (n *nest) permuteOuter(order []int) {
 	n.outer = permuted(n.outer, order)
-	for s := range n.stages {
-		for i := range n.stages[s].body {
-			in := &n.stages[s].body[i]
-			if in.strides != nil {
-				in.strides = append(permuted(in.strides[:len(order)], order), in.strides[len(order):]...)
-			}
-			if in.Op == loop.OpIndex && in.dimension < len(order) {
-				in.dimension = slices.Index(order, in.dimension)
-			}
+	for in := range n.instructions() {
+		if in.strides != nil {
+			in.strides = append(permuted(in.strides[:len(order)], order), in.strides[len(order):]...)
+		}
+		if in.Op == loop.OpIndex && in.dimension < len(order) {
+			in.dimension = slices.Index(order, in.dimension)
 		}
 	}
 }
 
 func permuted(values []extent, order []int) []extent {
-	result := make([]extent, len(values))
-	for d, from := range order {
-		result[d] = values[from]
-	}
-	return result
+	return slice.Map(order, func(from int) extent { return values[from] })
 }
 
 // mergeOuter merges neighbouring outer dimensions that every access walks as one, and drops those of size one.
@@ -225,15 +218,9 @@ func indexed(users []*instruction, dimension int) bool {
 
 // mergeable reports whether a step along dimension is size steps along the next one, in every access.
 func mergeable(users []*instruction, dimension int, size extent) bool {
-	if indexed(users, dimension+1) {
-		return false
-	}
-	for _, in := range users {
-		if in.strides != nil && !in.strides[dimension].equal(in.strides[dimension+1].times(size)) {
-			return false
-		}
-	}
-	return true
+	return !indexed(users, dimension+1) && !slices.ContainsFunc(users, func(in *instruction) bool {
+		return in.strides != nil && !in.strides[dimension].equal(in.strides[dimension+1].times(size))
+	})
 }
 
 // drop removes dimension base+d everywhere.
@@ -247,4 +234,17 @@ func drop(sizes []extent, d, base int, users []*instruction) []extent {
 		}
 	}
 	return slices.Delete(sizes, d, d+1)
+}
+
+// instructions walks the bodies of all stages.
+func (n *nest) instructions() iter.Seq[*instruction] {
+	return func(yield func(*instruction) bool) {
+		for s := range n.stages {
+			for i := range n.stages[s].body {
+				if !yield(&n.stages[s].body[i]) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -30,14 +30,12 @@ func (e *emitter) fuseOnline() {
 }
 
 // nextInner returns the number of the stage with inner points after the one given; −1 when there is none, or when that one has no inner points itself.
-func (n *nest) nextInner(stage int) int {
-	if !n.stages[stage].hasInner {
+func (n *nest) nextInner(from int) int {
+	if !n.stages[from].hasInner {
 		return -1
 	}
-	for next := stage + 1; next < len(n.stages); next++ {
-		if n.stages[next].hasInner {
-			return next
-		}
+	if after := slices.IndexFunc(n.stages[from+1:], func(s stage) bool { return s.hasInner }); after >= 0 {
+		return from + 1 + after
 	}
 	return -1
 }
@@ -76,11 +74,9 @@ func (s *stage) stores() bool {
 
 // find returns the instruction that defines a value.
 func (n *nest) find(value loop.Value) *instruction {
-	for s := range n.stages {
-		for i := range n.stages[s].body {
-			if n.stages[s].body[i].value == value {
-				return &n.stages[s].body[i]
-			}
+	for in := range n.instructions() {
+		if in.value == value {
+			return in
 		}
 	}
 	return &instruction{}

@@ -132,12 +132,7 @@ func sameAccess(a, b *instruction) bool {
 
 // unwritten reports whether no stage before index stores to buffer.
 func (n *nest) unwritten(buffer, index int) bool {
-	for s := range n.stages[:index] {
-		for _, in := range n.stages[s].accesses() {
-			if in.Op == loop.OpStore && in.Access.Buffer == buffer {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.stages[:index], func(s stage) bool {
+		return slices.ContainsFunc(s.accesses(), func(in *instruction) bool { return in.Op == loop.OpStore && in.Access.Buffer == buffer })
+	})
 }

@@ -270,13 +270,6 @@ func (e *emitter) stays(in *instruction) bool {
 
 // needsBarrier reports whether a stage must end before the next one starts: where one of them stores what others read.
 func (e *emitter) needsBarrier(index int) bool {
-	if index == len(e.nest.stages)-1 || e.schedule.group == 1 {
-		return false
-	}
-	for _, buffer := range e.nest.kernel.Buffers {
-		if buffer.Mode == loop.ReadWrite {
-			return true
-		}
-	}
-	return false
+	return index < len(e.nest.stages)-1 && e.schedule.group != 1 &&
+		slices.ContainsFunc(e.nest.kernel.Buffers, func(buffer loop.Buffer) bool { return buffer.Mode == loop.ReadWrite })
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Choices measured on an H200; the package comment says more.
@@ -213,12 +214,9 @@ func fits(accesses []*instruction, dimension int, row extent, width int64, exact
 	if size, known := row.static(); known && (size < width || exact && size%width != 0) {
 		return false
 	}
-	for _, in := range accesses {
-		if in.strides[dimension].is(1) && !startsAligned(in, dimension, width) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(accesses, func(in *instruction) bool {
+		return in.strides[dimension].is(1) && !startsAligned(in, dimension, width)
+	})
 }
 
 // startsAligned reports whether rows of the access can start at multiples of width; what scalar arguments decide is

@@ -16,9 +16,9 @@ const (
 
 // takeSeveral has each group take several rows where that saves computing what they share.
 func (e *emitter) takeSeveral() {
-	work, known := product(e.nest.outer).static()
+	work, _ := product(e.nest.outer).static() // known where the kernel starts at once
 	steps, even := e.steps()
-	if !known || !even || steps > aheadSteps || e.schedule.columns || e.schedule.group != warp || !e.startsAtOnce() {
+	if !even || steps > aheadSteps || e.schedule.columns || e.schedule.group != warp || !e.startsAtOnce() {
 		return
 	}
 	shared := e.nest.sharedStages()
