@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import random
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +41,7 @@ def load(path: Path) -> ModuleType:
 def run(case: ModuleType) -> None:
     """Every call of the case; an exception is the case's own and ends only its call."""
     torch.manual_seed(0)
+    random.seed(0)
     if hasattr(case, "check"):
         case.check(Compile())
         return

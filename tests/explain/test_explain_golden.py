@@ -42,7 +42,7 @@ def steady(text: str, folder: Path) -> str:
     text = re.sub(r"\S*(?:site-packages|python3\.11)/(\S+?):\d+", r"\1", text)
     text = re.sub(r"_[0-9a-f]{12}\b", "", text)
     text = re.sub(r"compiled in [\d.]+ \S+:", "compiled:", text)
-    text = re.sub(r", \d+ guards?\b|, no guards", "", text)
+    text = re.sub(r",\s+\d+\s+guards?\b|,\s+no\s+guards", "", text)
     return re.sub(r", [\d.]+ (µs|ms|s)$", "", text, flags=re.MULTILINE)
 
 
