@@ -7,7 +7,6 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/graph"
-	"fusee/internal/slice"
 )
 
 // Training is a differentiated graph (docs/contracts.md, section 5).
@@ -172,15 +171,13 @@ func metaOf(v graph.Value) *graph.Meta {
 
 // mapped applies a function to every tensor in a value.
 func mapped(v graph.Value, f func(graph.Value) graph.Value) graph.Value {
-	switch v := v.(type) {
-	case *graph.Input, *graph.Output:
-		return f(v)
-	case graph.List:
-		return graph.List{Items: slice.Map(v.Items, func(item graph.Value) graph.Value { return mapped(item, f) }), Tuple: v.Tuple}
-	case graph.Slice:
-		return graph.Slice{Start: mapped(v.Start, f), Stop: mapped(v.Stop, f), Step: mapped(v.Step, f)}
-	}
-	return v
+	return graph.MapValue(v, func(v graph.Value) graph.Value {
+		switch v.(type) {
+		case *graph.Input, *graph.Output:
+			return f(v)
+		}
+		return v
+	})
 }
 
 // copyNode appends a copy of an aten node to a graph, with its tensors replaced.

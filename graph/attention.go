@@ -35,12 +35,7 @@ func (c *inference) attentionKernel(sums ...Size) (query *Meta, err error) {
 }
 
 // drawn adds the two tensors that say which random numbers dropout drew.
-func (c *inference) drawn(dtype DType, seed []Size) error {
-	if err := c.makeContiguous(dtype, seed); err != nil {
-		return err
-	}
-	return c.makeContiguous(dtype, nil)
-}
+func (c *inference) drawn(dtype DType, seed []Size) error { return c.makeContiguous(dtype, seed, nil) }
 
 // variableLengths leaves out what only sequences of several lengths have.
 func (c *inference) variableLengths() {

@@ -18,16 +18,12 @@ func (e *ShapeEnvironment) SetSource(name string, source SymbolSource) {
 
 // replace notes that a polynomial is 0: the newest symbol that stands alone in it, once and with coefficient ±1, equals the rest from now on.
 func (e *ShapeEnvironment) replace(zero polynomial) {
-	for i := len(e.symbols) - 1; i >= 0; i-- {
-		name := e.symbols[i].Name
-		rest, ok := zero.without(name)
+	for _, symbol := range slices.Backward(e.symbols) {
+		rest, ok := zero.without(symbol.Name)
 		if !ok {
 			continue
 		}
-		if e.equal == nil {
-			e.equal = map[string]polynomial{}
-		}
-		e.equal[name] = rest
+		e.equal[symbol.Name] = rest
 		for other, known := range e.equal {
 			e.equal[other] = e.Canonical(known.size(0)).polynomial()
 		}
@@ -40,23 +36,18 @@ func (e *ShapeEnvironment) replace(zero polynomial) {
 // pin notes that a polynomial which gives no symbol, such as that of a quotient or of a product, is 0: all of it but its constant has one value.
 // What broadcasts is decided by sizes that are 1, so none may go on looking like a size that is not known.
 func (e *ShapeEnvironment) pin(zero polynomial) {
-	rest, constant := zero.parts()
-	if len(rest) == 0 {
-		return
-	}
-	if e.pinned == nil {
-		e.pinned = map[string]pinnedPolynomial{}
-	}
-	for _, sign := range []int64{1, -1} {
-		signed := rest.scaled(sign)
-		e.pinned[signed.expr().String()] = pinnedPolynomial{signed, -sign * constant}
+	if rest, constant := zero.parts(); len(rest) > 0 {
+		for _, sign := range []int64{1, -1} {
+			signed := rest.scaled(sign)
+			e.pinned[signed.expr().String()] = pinnedPolynomial{signed, -sign * constant}
+		}
 	}
 }
 
 // pinAgain writes what is pinned with the symbols that were replaced since.
 func (e *ShapeEnvironment) pinAgain() {
 	known := e.pinned
-	e.pinned = nil
+	e.pinned = map[string]pinnedPolynomial{}
 	for _, pinned := range known {
 		e.pin(e.Subtract(e.Canonical(pinned.rest.size(pinned.value)), Static(pinned.value)).polynomial())
 	}
@@ -185,15 +176,12 @@ func (e *ShapeEnvironment) canonicalMeta(meta *Meta) {
 func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size { return slice.Map(sizes, e.Canonical) }
 
 func (e *ShapeEnvironment) canonicalValue(value Value) Value {
-	switch v := value.(type) {
-	case Size:
-		return sizeValue(e.Canonical(v))
-	case List:
-		return List{Items: slice.Map(v.Items, e.canonicalValue), Tuple: v.Tuple}
-	case Slice:
-		return Slice{Start: e.canonicalValue(v.Start), Stop: e.canonicalValue(v.Stop), Step: e.canonicalValue(v.Step)}
-	}
-	return value
+	return MapValue(value, func(v Value) Value {
+		if size, ok := v.(Size); ok {
+			return sizeValue(e.Canonical(size))
+		}
+		return v
+	})
 }
 
 // UsedSymbols lists the symbols that nodes, inputs and outputs mention, in order of their creation.

@@ -96,11 +96,8 @@ func (c *caller) overloadedWith(name string, method bool, args []Value, keywords
 	if op == nil {
 		return nil, unknown(c.target + ": no overload fits")
 	}
-	result, err := c.emit(op, values)
-	if err == nil {
-		c.resultType = structseq(op)
-	}
-	return result, err
+	c.resultType = structseq(op)
+	return c.emit(op, values)
 }
 
 // structseq names the Python type of results that the schema gives names to: "(Tensor values, Tensor indices)".

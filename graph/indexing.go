@@ -36,10 +36,15 @@ func inferEmbedding(c *inference) error {
 	if weight.Dim() != 2 || !isIndexType(indices.DType) || c.boolean("sparse") {
 		return unknown("embedding arguments")
 	}
-	if c.nothingToIndex(weight, 0, indices) {
+	return c.picked(weight, 0, indices, append(slices.Clone(indices.Sizes), weight.Sizes[1]))
+}
+
+// picked adds the row-major output of an operator that takes elements at indices along a dimension, of which there must be some.
+func (c *inference) picked(m *Meta, d int, index *Meta, sizes []Size) error {
+	if c.nothingToIndex(m, d, index) {
 		return ErrForbidden
 	}
-	return c.makeContiguous(weight.DType, append(slices.Clone(indices.Sizes), weight.Sizes[1]))
+	return c.makeContiguous(m.DType, sizes)
 }
 
 // nothingToIndex says whether dimension d is empty while there are indices into it, which fake tensors do not mind.
@@ -66,10 +71,7 @@ func inferGather(c *inference) error {
 	if err != nil || index.DType != Int64 || m.Dim() == 0 || c.boolean("sparse_grad") || !c.indexFits(index, m, d) {
 		return unknown("gather arguments")
 	}
-	if c.nothingToIndex(m, d, index) {
-		return ErrForbidden
-	}
-	return c.makeContiguous(m.DType, index.Sizes)
+	return c.picked(m, d, index, index.Sizes)
 }
 
 func inferIndexSelect(c *inference) error {
@@ -78,10 +80,7 @@ func inferIndexSelect(c *inference) error {
 	if err != nil || !isIndexType(index.DType) || index.Dim() != 1 || m.Dim() == 0 || m.DType.unpromotable() {
 		return unknown("index_select arguments")
 	}
-	if c.nothingToIndex(m, d, index) {
-		return ErrForbidden
-	}
-	return c.makeContiguous(m.DType, withSize(m.Sizes, d, index.Sizes[0]))
+	return c.picked(m, d, index, withSize(m.Sizes, d, index.Sizes[0]))
 }
 
 // indexing is the layout of an advanced-indexing operation: the broadcast shape of the index tensors and the dimensions they
@@ -221,9 +220,7 @@ func inferIndexAdd(c *inference) error {
 	if index.Dim() != 1 || m.Dim() == 0 || source.DType != m.DType || source.Dim() != m.Dim() {
 		return ErrForbidden
 	}
-	sizes := slices.Clone(m.Sizes)
-	sizes[d] = index.Sizes[0]
-	if !c.shapes.AllEqual(sizes, source.Sizes) || c.nothingToIndex(m, d, index) {
+	if !c.shapes.AllEqual(withSize(m.Sizes, d, index.Sizes[0]), source.Sizes) || c.nothingToIndex(m, d, index) {
 		return ErrForbidden
 	}
 	if err := c.checkScalars(m.DType); err != nil {

@@ -159,9 +159,14 @@ func representable(sizes []Size) bool {
 	})
 }
 
-// makeContiguous adds a row-major output with fresh memory.
-func (c *inference) makeContiguous(d DType, sizes []Size) error {
-	return c.make(d, sizes, c.shapes.contiguousStrides(sizes))
+// makeContiguous adds row-major outputs with fresh memory.
+func (c *inference) makeContiguous(d DType, shapes ...[]Size) error {
+	for _, sizes := range shapes {
+		if err := c.make(d, sizes, c.shapes.contiguousStrides(sizes)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // view adds an output over the first argument's memory.
@@ -183,16 +188,16 @@ func (c *inference) tensors() []Value { return collectTensors(c.values) }
 // Tensors lists the tensors among values and in the lists that they hold, in order.
 func Tensors(values ...Value) []Value { return collectTensors(values) }
 
-func collectTensors(values []Value) []Value {
-	var found []Value
-	for _, v := range values {
-		if list, ok := v.(List); ok {
-			found = append(found, collectTensors(list.Items)...)
-		} else if _, ok := MetaOf(v); ok {
-			found = append(found, v)
-		}
+func collectTensors(values []Value) []Value { return slice.FlatMap(values, tensorsOf) }
+
+func tensorsOf(v Value) []Value {
+	if list, ok := v.(List); ok {
+		return collectTensors(list.Items)
 	}
-	return found
+	if _, ok := MetaOf(v); ok {
+		return []Value{v}
+	}
+	return nil
 }
 
 // device is where the results live: that of the arguments, which must agree unless a 0-d CPU tensor may join.

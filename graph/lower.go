@@ -131,15 +131,10 @@ func (l *lowering) copyNode(n *Node) *Node {
 func (l *lowering) replaceAll(values []Value) []Value { return slice.Map(values, l.replace) }
 
 func (l *lowering) replace(v Value) Value {
-	switch v := v.(type) {
-	case *Output:
+	return MapValue(v, func(v Value) Value {
 		if value, ok := l.replaced[keyOf(v)]; ok {
 			return value
 		}
-	case List:
-		return List{Items: l.replaceAll(v.Items), Tuple: v.Tuple}
-	case Slice:
-		return Slice{l.replace(v.Start), l.replace(v.Stop), l.replace(v.Step)}
-	}
-	return v
+		return v
+	})
 }

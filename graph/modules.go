@@ -237,10 +237,9 @@ func normalize(c *caller) (Value, error) {
 	if err != nil || bound["out"] != nil || meta(bound["input"]).DType == NoDType {
 		return nil, unknown("normalize arguments")
 	}
-	input := bound["input"]
-	s := &chain{caller: c, value: input}
+	s := &chain{caller: c, value: bound["input"]}
 	s.then("aten.linalg_vector_norm.default", bound["p"], bound["dim"], true).then("aten.clamp_min.default", bound["eps"])
-	return s.then("aten.expand.default", sizeValues(meta(input).Sizes)).below("aten.div.Tensor", input)
+	return s.then("aten.expand.default", sizeValues(meta(bound["input"]).Sizes)).below("aten.div.Tensor", bound["input"])
 }
 
 // softsign is input / (|input| + 1).

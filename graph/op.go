@@ -303,13 +303,10 @@ func (n *Node) checkSchema() error {
 // Bound gives the operator of an aten node and its arguments, one for each parameter of the schema; nil where the tables lack the operator or the
 // arguments do not fit it.
 func (n *Node) Bound() (*Op, []Value) {
-	op, ok := LookUp(n.Target)
-	if !ok {
-		return nil, nil
+	if op, ok := LookUp(n.Target); ok {
+		if values, err := op.Bind(n.Args, n.Keywords); err == nil {
+			return op, values
+		}
 	}
-	values, err := op.Bind(n.Args, n.Keywords)
-	if err != nil {
-		return nil, nil
-	}
-	return op, values
+	return nil, nil
 }

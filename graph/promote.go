@@ -119,12 +119,10 @@ func (d DType) ofNumber(defaultType DType) DType {
 
 // complexOf is the complex type whose parts have a floating-point type: none for bfloat16. Other types stay what they are.
 func complexOf(d DType) DType {
-	for made := Complex32; made <= Complex128; made++ {
-		if made.Real() == d {
-			return made
-		}
-	}
-	if d == BFloat16 {
+	switch d {
+	case Float16, Float32, Float64:
+		return d - Float16 + Complex32 // the types stand in the same order
+	case BFloat16:
 		return NoDType
 	}
 	return d

@@ -96,7 +96,7 @@ func (c *inference) listedDims(v Value) ([]int, error) {
 	}
 	dims, ok := c.wrappedDims("dim", c.self().Dim())
 	if !ok {
-		return nil, unknown("reduction dimensions")
+		return nil, unknown("dimensions that are out of range or given twice")
 	}
 	return dims, nil
 }
@@ -151,21 +151,26 @@ func (c *inference) requireAccepted(d DType) error {
 }
 
 func inferSum(c *inference) error {
-	m := c.self()
-	result := c.dtype("dtype", m.DType)
-	if c.value("dtype") == nil && !m.DType.IsDifferentiable() {
-		result = Int64
-	}
-	if err := c.requireAccepted(m.DType); err != nil {
+	d, result := c.self().DType, c.sumType()
+	if err := c.requireAccepted(d); err != nil {
 		return err
 	}
-	if c.op.Schema.Name == "nansum" && m.DType.IsFloat() && !result.IsFloat() {
+	if c.op.Schema.Name == "nansum" && d.IsFloat() && !result.IsFloat() {
 		return unknown("nansum of floats as integers")
 	}
-	if m.DType.IsComplex() && !result.IsComplex() || !c.accepts(result) {
+	if d.IsComplex() && !result.IsComplex() || !c.accepts(result) {
 		return unknown("sum of complex numbers as reals")
 	}
 	return c.reduce(result)
+}
+
+// sumType is the type of sums and products: int64 of integers and bools, unless the call names one.
+func (c *inference) sumType() DType {
+	d := c.self().DType
+	if c.value("dtype") == nil && !d.IsDifferentiable() {
+		return Int64
+	}
+	return c.dtype("dtype", d)
 }
 
 func inferMean(c *inference) error {
@@ -293,12 +298,8 @@ func (c *inference) normOrder() error {
 func inferCount(c *inference) error { return c.reduce(Int64) }
 
 func inferCumulative(c *inference) error {
-	m := c.self()
-	result := c.dtype("dtype", m.DType)
-	if c.value("dtype") == nil && !m.DType.IsDifferentiable() {
-		result = Int64
-	}
-	if m.DType.IsComplex() && !result.IsComplex() || result == Bool {
+	result := c.sumType()
+	if c.self().DType.IsComplex() && !result.IsComplex() || result == Bool {
 		return unknown("cumulative result type")
 	}
 	return c.scanned(result)

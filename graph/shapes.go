@@ -82,7 +82,9 @@ type ShapeEnvironment struct {
 }
 
 // NewShapeEnvironment makes an empty environment.
-func NewShapeEnvironment() *ShapeEnvironment { return &ShapeEnvironment{} }
+func NewShapeEnvironment() *ShapeEnvironment {
+	return &ShapeEnvironment{equal: map[string]polynomial{}, pinned: map[string]pinnedPolynomial{}}
+}
 
 // NewSymbol makes a symbolic size; least is a lower bound the caller guards elsewhere (2 where 0 and 1 are specialised).
 func (e *ShapeEnvironment) NewSymbol(hint, least int64, source SymbolSource) Size {

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 func shape(schema string, r rule) row { return row{schema: schema, kind: KindShape, rule: r} }
 
@@ -211,10 +214,7 @@ func inferSort(c *inference) error {
 		return unknown("sort arguments")
 	}
 	strides := c.shapes.preservedStrides(m)
-	if err := c.make(m.DType, m.Sizes, strides); err != nil {
-		return err
-	}
-	return c.make(Int64, m.Sizes, strides)
+	return cmp.Or(c.make(m.DType, m.Sizes, strides), c.make(Int64, m.Sizes, strides))
 }
 
 func inferArgsort(c *inference) error {
@@ -260,9 +260,7 @@ func inferRepeatInterleave(c *inference) error {
 	if err != nil || m.Dim() == 0 {
 		return unknown("repeat_interleave dimension")
 	}
-	sizes := slices.Clone(m.Sizes)
-	sizes[d] = e.Multiply(sizes[d], repeats)
-	return c.makeContiguous(m.DType, sizes)
+	return c.makeContiguous(m.DType, withSize(m.Sizes, d, e.Multiply(m.Sizes[d], repeats)))
 }
 
 func inferDiagEmbed(c *inference) error {

@@ -98,16 +98,8 @@ func inferNativeLayerNorm(c *inference) error {
 		return unknown("layer norm statistics")
 	}
 	shape, _ := c.sizes("normalized_shape")
-	rows := slices.Clone(m.Sizes)
-	for i := m.Dim() - len(shape); i < m.Dim(); i++ {
-		rows[i] = Static(1)
-	}
-	for range 2 {
-		if err := c.makeContiguous(d, rows); err != nil {
-			return err
-		}
-	}
-	return nil
+	rows := slices.Concat(m.Sizes[:m.Dim()-len(shape)], slices.Repeat(Statics(1), len(shape)))
+	return c.makeContiguous(d, rows, rows)
 }
 
 func inferLayerNormBackward(c *inference) error { return c.maskedLike("input", "weight", "bias") }
@@ -126,12 +118,8 @@ func inferNativeGroupNorm(c *inference) error {
 	if err := c.makeContiguous(m.DType, m.Sizes); err != nil {
 		return err
 	}
-	for range 2 {
-		if err := c.makeContiguous(d, []Size{batch, groups}); err != nil {
-			return err
-		}
-	}
-	return nil
+	statistics := []Size{batch, groups}
+	return c.makeContiguous(d, statistics, statistics)
 }
 
 func inferGroupNormBackward(c *inference) error {
@@ -158,19 +146,14 @@ func inferNativeBatchNorm(c *inference) error {
 		return err
 	}
 	d, err := c.statisticsType()
-	kept := []Size{c.self().Sizes[1]}
-	if err != nil || c.self().Device.Type != "cpu" && !c.boolean("training") {
+	training, kept := c.boolean("training"), []Size{c.self().Sizes[1]}
+	if err != nil || c.self().Device.Type != "cpu" && !training {
 		return unknown("batch norm statistics")
 	}
-	if !c.boolean("training") {
+	if !training {
 		kept = Statics(0)
 	}
-	for range 2 {
-		if err := c.makeContiguous(d, kept); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.makeContiguous(d, kept, kept)
 }
 
 func inferBatchNormBackward(c *inference) error {

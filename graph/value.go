@@ -1,6 +1,10 @@
 package graph
 
-import "strconv"
+import (
+	"strconv"
+
+	"fusee/internal/slice"
+)
 
 // Value is an argument of a node. It is one of *Output, *Input, nil (None), bool, int64, float64, complex128, string,
 // DType, Device, Layout, MemoryFormat, List, Slice, Ellipsis, Size.
@@ -140,4 +144,15 @@ func SameValue(a, b Value) bool {
 		return ok && a.Node == other.Node && a.Index == other.Index
 	}
 	return false
+}
+
+// MapValue applies a function to a value, or to each of those that a list or a slice holds.
+func MapValue(v Value, f func(Value) Value) Value {
+	switch v := v.(type) {
+	case List:
+		return List{Items: slice.Map(v.Items, func(item Value) Value { return MapValue(item, f) }), Tuple: v.Tuple}
+	case Slice:
+		return Slice{MapValue(v.Start, f), MapValue(v.Stop, f), MapValue(v.Step, f)}
+	}
+	return f(v)
 }

@@ -139,15 +139,10 @@ func (c *inference) viewAs(requested []Size) error {
 func inferViewDType(c *inference) error {
 	m := c.self()
 	d := c.dtype("dtype", m.DType)
-	if d.Bytes() != m.DType.Bytes() || d.IsComplex() != m.DType.IsComplex() || d == m.DType {
-		return unknown("view as a type of another width, or as the same")
+	if d.Bytes() != m.DType.Bytes() || d.IsComplex() != m.DType.IsComplex() || d == m.DType || c.graph.RequiresGrad(c.values[0]) {
+		return unknown("view as a type of another width, as the same, or under autograd")
 	}
-	if c.graph.RequiresGrad(c.values[0]) {
-		return unknown("view as another type under autograd")
-	}
-	err := c.view(m.Sizes, m.Strides, m.Offset)
-	c.outputs[0].Meta.DType = d
-	return err
+	return c.viewOfType(d, m.Sizes, m.Strides, m.Offset)
 }
 
 func inferAlias(c *inference) error {
@@ -280,18 +275,11 @@ func (c *inference) squeezeWhere(asked func(int) bool) error {
 }
 
 func inferSqueezeDims(c *inference) error {
-	if _, single := c.size("dim"); single {
-		d, err := c.dim("dim")
-		if err != nil {
-			return err
-		}
-		return c.squeezeWhere(func(i int) bool { return i == d })
+	dims, err := c.listedDims(c.value("dim"))
+	if err != nil {
+		return err
 	}
-	dims, ok := c.wrappedDims("dim", c.self().Dim())
-	if !ok {
-		return unknown("squeeze dimensions")
-	}
-	return c.squeezeWhere(func(i int) bool { return slices.Contains(dims, i) })
+	return c.squeezeWhere(func(d int) bool { return slices.Contains(dims, d) })
 }
 
 func inferUnsqueeze(c *inference) error {
@@ -324,15 +312,12 @@ func (e *ShapeEnvironment) clampIndex(index, length Size) Size {
 
 func (c *inference) sliceDim(d int, start, end, step Size) error {
 	m, e := c.self(), c.shapes
-	start = e.clampIndex(start, m.Sizes[d])
-	end = e.clampIndex(end, m.Sizes[d])
+	start, end = e.clampIndex(start, m.Sizes[d]), e.clampIndex(end, m.Sizes[d])
 	if e.Less(end, start) {
 		end = start
 	}
-	sizes, strides := slices.Clone(m.Sizes), slices.Clone(m.Strides)
-	sizes[d] = e.FloorDivide(e.Add(e.Subtract(end, start), e.Subtract(step, Static(1))), step)
-	strides[d] = e.Multiply(strides[d], step)
-	return c.view(sizes, strides, e.Add(m.Offset, e.Multiply(start, m.Strides[d])))
+	size := e.FloorDivide(e.Add(e.Subtract(end, start), e.Subtract(step, Static(1))), step)
+	return c.view(withSize(m.Sizes, d, size), withSize(m.Strides, d, e.Multiply(m.Strides[d], step)), e.Add(m.Offset, e.Multiply(start, m.Strides[d])))
 }
 
 func inferSlice(c *inference) error {
@@ -527,18 +512,13 @@ func inferUnflatten(c *inference) error {
 }
 
 func inferViewAsReal(c *inference) error {
-	m, e := c.self(), c.shapes
+	m := c.self()
 	if !m.DType.IsComplex() {
 		return unknown("view_as_real of a real tensor")
 	}
-	strides := make([]Size, m.Dim(), m.Dim()+1)
-	for i, s := range m.Strides {
-		strides[i] = e.Multiply(Static(2), s)
-	}
-	sizes := append(slices.Clone(m.Sizes), Static(2))
-	err := c.view(sizes, append(strides, Static(1)), e.Multiply(Static(2), m.Offset))
-	c.outputs[0].Meta.DType = m.DType.Real()
-	return err
+	twice := func(s Size) Size { return c.shapes.Multiply(Static(2), s) }
+	sizes, strides := append(slices.Clone(m.Sizes), Static(2)), append(slice.Map(m.Strides, twice), Static(1))
+	return c.viewOfType(m.DType.Real(), sizes, strides, twice(m.Offset))
 }
 
 func inferViewAsComplex(c *inference) error {
@@ -547,16 +527,12 @@ func inferViewAsComplex(c *inference) error {
 	if last < 0 || !m.DType.IsFloat() || m.DType == BFloat16 || !e.Equal(m.Sizes[last], Static(2)) || !e.IsOne(m.Strides[last]) {
 		return unknown("view_as_complex of another layout")
 	}
-	strides := make([]Size, last)
-	for i := range strides {
-		if !e.IsZero(e.Modulo(m.Strides[i], Static(2))) {
-			return unknown("view_as_complex of odd strides")
-		}
-		strides[i] = e.FloorDivide(m.Strides[i], Static(2))
+	half := func(s Size) (Size, bool) { return e.FloorDivide(s, Static(2)), e.IsZero(e.Modulo(s, Static(2))) }
+	strides, even := slice.MapAll(m.Strides[:last], half)
+	if !even {
+		return unknown("view_as_complex of odd strides")
 	}
-	err := c.view(m.Sizes[:last], strides, e.FloorDivide(m.Offset, Static(2)))
-	c.outputs[0].Meta.DType = complexOf(m.DType)
-	return err
+	return c.viewOfType(complexOf(m.DType), m.Sizes[:last], strides, e.FloorDivide(m.Offset, Static(2)))
 }
 
 // pieces adds one view per piece of dimension d.
@@ -679,4 +655,11 @@ func inferTensorSplitAt(c *inference) error {
 		start = end
 	}
 	return nil
+}
+
+// viewOfType adds an output over the first argument's memory that has elements of another type.
+func (c *inference) viewOfType(d DType, sizes, strides []Size, offset Size) error {
+	err := c.view(sizes, strides, offset)
+	c.outputs[0].Meta.DType = d
+	return err
 }
