@@ -104,6 +104,7 @@ func passes() []pass {
 		{"fuse", fuse, "needs all uses of every value; barriers are in place since build"},
 		{"schedule", schedule, "orders groups once fusion has fixed what depends on what"},
 		{"split", split, "after schedule, between whose groups it puts those that combine parts; before loops, which writes both"},
+		{"reuse", reuse, "after split, when all groups stand in the order they run; before loops, which writes kernels for the memory chosen here"},
 		{"loops", loops, "writes kernels of the groups that fusion made, in the order they run"},
 		{"emit", emit, "all kernels at once, so that equal ones compile once and others in parallel"},
 		{"plan", makePlan, "last: memory is planned over the final order of kernels"},

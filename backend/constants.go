@@ -23,7 +23,7 @@ func (p *program) constants() *constants {
 }
 
 func writesInto(op *operation) bool {
-	return slices.ContainsFunc(op.outputs, func(output *tensor) bool { return output != nil && output.into != nil })
+	return slices.ContainsFunc(op.outputs, func(output *tensor) bool { return output != nil && output.into != nil && !output.reuses })
 }
 
 // mark completes a kernel, in the order in which kernels run.

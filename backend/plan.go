@@ -48,6 +48,11 @@ func makePlan(c *compilation) error {
 		return err
 	}
 	p.free(outputs)
+	if c.compiler.options.Check {
+		if err := p.verify(outputs); err != nil {
+			return err
+		}
+	}
 	c.plan = p
 	c.result.Plan = p.object(outputs)
 	c.result.Apart = len(c.program.apart) > 0
@@ -246,6 +251,38 @@ func (p *plan) free(outputs []int) {
 	}
 	slices.Reverse(steps)
 	p.steps = steps
+}
+
+// verify checks that every step touches slots that are there, and that those that are not returned are freed. The error names the step.
+func (p *plan) verify(outputs []int) error {
+	there := map[int]bool{}
+	for slot := range p.compilation.program.inputs {
+		there[slot] = true
+	}
+	for _, step := range p.steps {
+		if step.object[0] == bytecode.Object("free") {
+			delete(there, int(step.object[1].(int64)))
+			continue
+		}
+		for position, slot := range step.slots {
+			makes := step.object[0] == bytecode.Object("aten") || step.object[0] != bytecode.Object("kernel") && position == 0
+			if !there[slot] && !makes {
+				return errors.Newf("slot %d is not there: %s", slot, step.text)
+			}
+			there[slot] = true
+		}
+	}
+	for _, slot := range outputs {
+		if !there[slot] {
+			return errors.Newf("slot %d is returned, but freed", slot)
+		}
+	}
+	for slot := range there {
+		if slot >= len(p.compilation.program.inputs) && !slices.Contains(outputs, slot) {
+			return errors.Newf("slot %d is never freed", slot)
+		}
+	}
+	return nil
 }
 
 // object assembles the dictionary of the contract.

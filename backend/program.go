@@ -19,6 +19,7 @@ type tensor struct {
 	into     *tensor // an in-place operation's result: the tensor whose memory it is stored to
 	// overwritten is the operation, no barrier, that stores its result over the tensor: what reads the tensor comes before it.
 	overwritten *operation
+	reuses      bool        // it is stored into memory that the plan made for another value, which nothing reads any more
 	aliased     bool        // a library call gave views of the memory that do not name it as their root
 	untracked   *graph.Node // of a view that torch does not count as one
 }
