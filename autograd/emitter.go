@@ -18,6 +18,8 @@ type emitter struct {
 	appended func(*graph.Node) error
 	// tracked, when set, says whether gradients flow to a value.
 	tracked func(graph.Value) bool
+	// read, when set, says what stands for a tensor that a formula names.
+	read func(graph.Value) graph.Value
 	// postpone, when set, leaves a write of the memory of inputs, which reads and writes the values given, for later.
 	postpone func(touched []graph.Value, write func(*emitter)) error
 }
@@ -79,6 +81,9 @@ func (e *emitter) value(s *syntax, names scope) graph.Value {
 		v, ok := names[s.text]
 		if !ok {
 			return e.fail(refuse("the formula of a gradient reads %s, which is not there", s.text))
+		}
+		if e.read != nil {
+			return mapped(v, e.read)
 		}
 		return v
 	case "list":

@@ -22,7 +22,7 @@ func (j *joiner) function(n *graph.Node, recorded bool) error {
 	for k, formal := range n.Function.Formals {
 		in.values[keyOf(formal)] = j.replace(n.Captured[k])
 	}
-	results, err := j.inline(in, n.Function.Forward, n.Function.Results)
+	results, err := j.inline(in, n.Function.Forward, n.Function.Results, func(v graph.Value) graph.Value { return v })
 	if err != nil {
 		return err
 	}
@@ -44,12 +44,17 @@ func anyWrites(nodes []*graph.Node) bool {
 }
 
 // inline appends operations of a function, and gives what stands for some of their values.
-func (j *joiner) inline(in *inlined, nodes []*graph.Node, wanted []graph.Value) ([]graph.Value, error) {
+func (j *joiner) inline(in *inlined, nodes []*graph.Node, wanted []graph.Value, read func(graph.Value) graph.Value) ([]graph.Value, error) {
 	lowered, lower, err := j.graph.LowerNodes(nodes)
 	if err != nil {
 		return nil, refuse("an operation of a torch.autograd.Function has no expansion into operators")
 	}
-	replace := func(v graph.Value) graph.Value { return in.values[keyOf(v)] }
+	replace := func(v graph.Value) graph.Value {
+		if value := in.values[keyOf(v)]; value != nil {
+			return read(value)
+		}
+		return nil
+	}
 	for _, n := range lowered {
 		node := copyNode(j.graph, n, replace)
 		for i := range node.Outputs {
@@ -95,7 +100,7 @@ func (j *joiner) functionBackward(en entry, gradients []graph.Value) error {
 		}
 		in.values[keyOf(seed.Output(0))] = gradient
 	}
-	found, err := j.inline(in, n.Function.Backward, n.Function.Gradients)
+	found, err := j.inline(in, n.Function.Backward, n.Function.Gradients, func(v graph.Value) graph.Value { return j.recomputed(v, n.Checkpoint) })
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,11 @@ func functional(d *differentiation) error {
 	}
 	f := newFunctionaliser(d)
 	for _, node := range lowered.Nodes {
+		start := len(f.graph.Nodes)
 		if err := f.node(node); err != nil {
 			return err
 		}
+		placeIn(node.Checkpoint, f.graph.Nodes[start:])
 		d.result.Random = d.result.Random || node.Random
 	}
 	if err := f.checkChanged(); err != nil {

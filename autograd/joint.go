@@ -73,13 +73,14 @@ type joiner struct {
 	tape      []entry
 	gradients map[key]graph.Value
 	postponed []postponed
+	again     *recomputation
 	whole     *wholeStep   // set where the graph asks for gradients itself
 	origin    graph.Origin // the line that asks for gradients, then
 }
 
 func newJoiner(d *differentiation) *joiner {
 	j := &joiner{graph: graph.NewGraph(d.source.Name + "_joint"), state: d.state, values: map[key]graph.Value{},
-		tracked: map[key]bool{}, gradients: map[key]graph.Value{}}
+		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, again: newRecomputation()}
 	j.graph.Shapes = d.source.Shapes
 	for _, input := range d.source.Inputs {
 		copied := j.copyInput(input)
@@ -115,8 +116,25 @@ func (j *joiner) emitter() *emitter {
 	return &emitter{graph: j.graph, state: state, tracked: j.isTracked, postpone: j.postpone}
 }
 
-// forward copies a node of the functional graph, or writes what stands for it where gradients flow through it.
+// backwardEmitter appends what carries gradients back through an operation of a checkpoint, or of none.
+func (j *joiner) backwardEmitter(checkpoint *graph.Checkpoint) *emitter {
+	e := j.emitter()
+	if checkpoint != nil {
+		e.read = func(v graph.Value) graph.Value { return j.recomputed(v, checkpoint) }
+	}
+	return e
+}
+
+// forward writes a node of the functional graph; what stands for it lies in the same checkpoint.
 func (j *joiner) forward(n *graph.Node) error {
+	start := len(j.graph.Nodes)
+	err := j.operation(n)
+	placeIn(n.Checkpoint, j.graph.Nodes[start:])
+	return err
+}
+
+// operation copies a node of the functional graph, or writes what stands for it where gradients flow through it.
+func (j *joiner) operation(n *graph.Node) error {
 	recorded := slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) && j.differentiates(n)
 	reached := slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return j.isTracked(j.replace(v)) })
 	if recorded && !reached {
@@ -280,7 +298,7 @@ func (j *joiner) distribute(en entry, names scope) error {
 		value, known := evaluated[formula.Formula]
 		if !known {
 			var err error
-			if value, err = j.emitter().evaluate(formula.Formula, names); err != nil {
+			if value, err = j.backwardEmitter(en.node.Checkpoint).evaluate(formula.Formula, names); err != nil {
 				return err
 			}
 			evaluated[formula.Formula] = value
@@ -311,6 +329,9 @@ func (j *joiner) accumulate(argument, gradient graph.Value) error {
 	}
 	if !j.isTracked(argument) {
 		return nil
+	}
+	if j.again.err != nil {
+		return j.again.err
 	}
 	e := j.emitter()
 	gradient = e.fit(gradient, metaOf(argument))

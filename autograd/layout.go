@@ -27,7 +27,9 @@ func layouts(d *differentiation) error {
 	a.emitter.state.GradMode = true
 	a.graph = &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}
 	for _, n := range d.result.Functional.Nodes {
+		start := len(a.graph.Nodes)
 		a.node(n)
+		placeIn(n.Checkpoint, a.graph.Nodes[start:])
 	}
 	results := make([]graph.Value, len(d.outputs.results))
 	for i, v := range d.outputs.results {

@@ -31,7 +31,7 @@ type partitioner struct {
 	d       *differentiation
 	joint   *graph.Graph
 	network *network
-	// late values depend on the gradients of results, and only backward can compute them.
+	// late values depend on the gradients of results, or are those of checkpoints computed again, and only backward can compute them.
 	late map[key]bool
 	// entry and exit are a value's nodes in the network; cutting the edge between them keeps the value.
 	entry, exit map[key]int
@@ -50,7 +50,7 @@ func newPartitioner(d *differentiation) *partitioner {
 		p.late[keyOf(input)] = true
 	}
 	for _, n := range p.joint.Nodes {
-		if slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return p.late[keyOf(v)] }) {
+		if n.Recomputed || slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return p.late[keyOf(v)] }) {
 			for i := range n.Outputs {
 				p.late[keyOf(n.Output(i))] = true
 			}
@@ -119,7 +119,8 @@ func (p *partitioner) value(v graph.Value) (entry, exit int) {
 			cost = unlimited
 		}
 		p.network.connect(p.entry[k], p.exit[k], cost)
-		if !isOutput || !repeats(o.Node) || p.stored[k] && !isView(o.Node) {
+		// What leaves a checkpoint is kept as it is, lest values within are kept for it.
+		if !isOutput || !repeats(o.Node) || (p.stored[k] || o.Node.Checkpoint != nil) && !isView(o.Node) {
 			p.network.connect(flowSource, p.entry[k], unlimited)
 		}
 	}

@@ -201,6 +201,7 @@ func copyNode(to *graph.Graph, n *graph.Node, replace func(graph.Value) graph.Va
 	}
 	node.Random, node.MayRaise, node.Origin, node.Schema = n.Random, n.MayRaise, n.Origin, n.Schema
 	node.Unrecorded, node.Callee, node.Function = n.Unrecorded, n.Callee, n.Function
+	node.Checkpoint, node.Recomputed = n.Checkpoint, n.Recomputed
 	for _, v := range n.Captured {
 		node.Captured = append(node.Captured, mapped(v, replace))
 	}

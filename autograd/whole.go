@@ -86,8 +86,10 @@ func (d *differentiation) functionalUpToGradients() ([]graph.Value, error) {
 	f := newFunctionaliser(d)
 	f.whole = true
 	for i, n := range lowered.Nodes {
+		start := len(f.graph.Nodes)
 		if i < last {
 			err = f.node(n)
+			placeIn(n.Checkpoint, f.graph.Nodes[start:])
 		} else if err = checkWritten(n); err == nil {
 			f.copy(n)
 		}

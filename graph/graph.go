@@ -79,6 +79,11 @@ type Node struct {
 	// CastCache numbers the cache of autocast in which the operation finds casts of weights that operations before it made; 0 for none.
 	CastCache int
 
+	// Checkpoint is the innermost call of torch.utils.checkpoint that the operation stands in, nil for none; Recomputed says that backward computes with it
+	// again what was made in one.
+	Checkpoint *Checkpoint
+	Recomputed bool
+
 	// Schema is the signature of an aten operator that the table does not hold, as the host gave it; nil otherwise.
 	Schema *Schema
 }

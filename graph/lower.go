@@ -57,7 +57,7 @@ func (l *lowering) lowerNode(n *Node) error {
 			continue
 		}
 		last = l.copyNode(e)
-		last.Origin = n.Origin
+		last.Origin, last.Checkpoint = n.Origin, n.Checkpoint
 	}
 	return l.bindResults(n, last)
 }
@@ -72,6 +72,7 @@ func (l *lowering) knownCast(n, e *Node) *Node {
 	known := l.casts[cast]
 	if known == nil {
 		l.casts[cast] = l.copyNode(e).Output(0)
+		l.casts[cast].Node.Checkpoint = n.Checkpoint
 		return l.casts[cast].Node
 	}
 	l.replaced[storageKey{node: e}] = known
@@ -111,7 +112,7 @@ func (l *lowering) bindResults(n, last *Node) error {
 func (l *lowering) copyNode(n *Node) *Node {
 	node := &Node{Target: n.Target, Args: l.replaceAll(n.Args), Mutates: l.replaceAll(n.Mutates), Random: n.Random,
 		MayRaise: n.MayRaise, Unrecorded: n.Unrecorded, Origin: n.Origin, ResultType: n.ResultType, Schema: n.Schema,
-		Callee: n.Callee, Function: n.Function, Captured: l.replaceAll(n.Captured)}
+		Callee: n.Callee, Function: n.Function, Captured: l.replaceAll(n.Captured), Checkpoint: n.Checkpoint}
 	for _, k := range n.Keywords {
 		node.Keywords = append(node.Keywords, Keyword{k.Name, l.replace(k.Value)})
 	}

@@ -155,6 +155,7 @@ func (in *Interpreter) setTupleField(t *Tuple, name string, value Value) error {
 	if found != nil && !userAttribute(found) {
 		return unsupported(reasonMutation, "%s.%s", t.typeName(), name)
 	}
+	in.outside++
 	if _, again := t.fields[name]; !again && t.object != nil {
 		in.effects = append(in.effects, &tupleFieldEffect{t, name})
 	}
@@ -793,6 +794,7 @@ func (c *Class) setAttribute(in *Interpreter, name string, value Value) error {
 		return unsupported(reasonMutation, "attribute %s of the immutable class %s", name, c.name)
 	}
 	in.activity++
+	in.outside++
 	if c.ownAttributes == nil {
 		c.ownAttributes = map[string]Value{}
 	}

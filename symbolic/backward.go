@@ -145,6 +145,9 @@ func (in *Interpreter) gradientRequest(outputs, seeds, inputs Value, flags []Val
 	if request.seeds, err = in.seedsOf(seeds, len(request.outputs)); err != nil {
 		return nil, err
 	}
+	if request.given && slices.ContainsFunc(in.graph.Nodes, func(n *graph.Node) bool { return n.Checkpoint != nil && n.Checkpoint.Outermost().Reentrant }) {
+		return nil, unsupported(reasonCheckpoint, "gradients of chosen inputs, which a reentrant checkpoint does not give")
+	}
 	return request, in.checkOutputs(request)
 }
 

@@ -392,6 +392,7 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return value, true, err
 	case "_warnings._filters_mutated":
 		in.activity++
+		in.outside++
 		in.effects = append(in.effects, &callEffect{function: name})
 		return none(), true, nil
 	case "itertools.tee":

@@ -55,6 +55,7 @@ func (in *Interpreter) listEffect(l *List) {
 	if l.object == nil {
 		return
 	}
+	in.outside++
 	for _, known := range in.effects {
 		if e, ok := known.(*listEffect); ok && e.list == l {
 			return
@@ -547,6 +548,7 @@ func (in *Interpreter) dictEffect(d *Dict, entry *dictEntry, hash Value) {
 	if d.object == nil {
 		return
 	}
+	in.outside++
 	in.effects = append(in.effects, &dictEffect{d, entry, hash})
 }
 

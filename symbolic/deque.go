@@ -62,7 +62,11 @@ func (e *dequeEffect) apply(cg *generator) error {
 // changing notes a change of a deque, which outlives the call where the deque does.
 func (d *Deque) changing(in *Interpreter) {
 	in.activity++
-	if d.object != nil && !d.changed {
+	if d.object == nil {
+		return
+	}
+	in.outside++
+	if !d.changed {
 		d.changed = true
 		in.effects = append(in.effects, &dequeEffect{d})
 	}

@@ -58,6 +58,7 @@ func (in *Interpreter) setGradient(t *Tensor, value Value) error {
 		return unsupported(reasonMutation, "tensor attribute grad")
 	}
 	in.activity++
+	in.outside++
 	if t.gradient == nil {
 		in.effects = append(in.effects, &gradientEffect{t})
 	}

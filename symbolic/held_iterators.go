@@ -34,6 +34,7 @@ func (v *heldIterator) next(in *Interpreter) (Value, error) {
 // recordAdvance puts what is taken of an iterator behind the changes so far: a list may have grown meanwhile.
 func (in *Interpreter) recordAdvance(v *heldIterator) {
 	in.activity++
+	in.outside++
 	in.effects = slices.DeleteFunc(in.effects, func(known effect) bool {
 		e, ok := known.(*iteratorEffect)
 		return ok && e.iterator == v

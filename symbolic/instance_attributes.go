@@ -430,6 +430,9 @@ func (in *Interpreter) writeField(v *Instance, name string, value Value) {
 		table.order = append(table.order, name)
 	}
 	table.values[name] = value
+	if v.object != nil {
+		in.outside++
+	}
 	if anew || !table.written[name] {
 		table.written[name] = true
 		if anew {

@@ -368,7 +368,11 @@ func (in *Interpreter) storeDeref(f *Frame, index int) error {
 func (in *Interpreter) storeCell(cell *Cell, value Value) {
 	in.activity++
 	cell.content = value
-	if cell.object != nil && !cell.changed {
+	if cell.object == nil {
+		return
+	}
+	in.outside++
+	if !cell.changed {
 		cell.changed = true
 		in.effects = append(in.effects, &cellEffect{cell})
 	}

@@ -64,6 +64,7 @@ type Interpreter struct {
 	nesting     int
 	steps       int
 	activity    int // grows with everything that cannot be taken back
+	outside     int // grows with every change of something that was there before the call
 	classesMade int
 	forced      map[int]*Unsupported
 	loops       map[int]bool // forced steps at which Python runs a whole loop

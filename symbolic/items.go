@@ -617,7 +617,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 	case "torch.autograd.function", "torch.autograd":
 		return in.knownAutogradFunction(f, arguments)
 	case "torch.utils.checkpoint":
-		return nil, true, unsupported(reasonCheckpoint, "%s", f.qualname)
+		return in.checkpointFunction(f, arguments)
 	case "torch.overrides":
 		switch f.qualname {
 		case "handle_torch_function":

@@ -40,7 +40,7 @@ var (
 	reasonTransform     = &Reason{"function-transform", "a function is transformed by torch.func", "apply the transform outside the compiled function", "torch.func.grad(f)(x)"}
 	reasonHigherOrder   = &Reason{"higher-order", "an operator that takes functions runs in Python", "call it outside the compiled function", "torch.ops.higher_order.map_impl(f, xs, args)"}
 	reasonConditional   = &Reason{"conditional", "torch.cond takes one of two ways by the value of a tensor", "nothing to do: each way is captured when it is taken, also under fullgraph", "torch.cond(x.sum() > 0, f, g, (x,))"}
-	reasonCheckpoint    = &Reason{"checkpoint", "a function's activations are computed again for the backward pass", "compile the function that is checkpointed", "checkpoint(block, x)"}
+	reasonCheckpoint    = &Reason{"checkpoint", "a checkpoint is asked to do more than to compute the same again", "have its function change nothing, and leave out context_fn", "checkpoint(block, x, context_fn=f)"}
 	reasonTensorSub     = &Reason{"tensor-subclass", "a tensor subclass or a wrapped tensor is used", "use a plain torch.Tensor", "MyTensor(x) + 1"}
 	reasonIdentity      = &Reason{"identity", "the identity of two objects is not known", "compare with == instead of is", "a is b"}
 	reasonComparison    = &Reason{"comparison", "comparing these objects is not modelled", "compare plain values", "a < b"}

@@ -31,6 +31,7 @@ func (in *Interpreter) recordSetChange(s *Set, change setChange) {
 	if s.object == nil {
 		return
 	}
+	in.outside++
 	for _, known := range in.effects {
 		if e, ok := known.(*setEffect); ok && e.set == s {
 			e.changes = append(e.changes, change)

@@ -701,6 +701,7 @@ func (v *Tensor) setAttribute(in *Interpreter, name string, value Value) error {
 		return unsupported(reasonMutation, "tensor attribute %s", name)
 	}
 	in.activity++
+	in.outside++
 	if _, again := v.attributes[name]; !again && v.id != 0 {
 		in.effects = append(in.effects, &tensorFieldEffect{v, name})
 	}

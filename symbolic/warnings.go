@@ -54,6 +54,7 @@ func (in *Interpreter) warnCall(arguments Arguments) (Value, error) {
 		return nil, err
 	}
 	in.activity++
+	in.outside++
 	in.effects = append(in.effects, &callEffect{function: "warn_for", helper: true, arguments: append([]Value{message, category}, place...)})
 	return none(), nil
 }

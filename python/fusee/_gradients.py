@@ -32,6 +32,14 @@ def apply(function: Any, *arguments: Any) -> Any:
     return function.apply(*arguments)
 
 
+def checkpointed(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> tuple[Any, ...]:
+    """The function's results; backward calls it again for what it needs, with the random numbers of this call."""
+    import torch.utils.checkpoint
+
+    results = torch.utils.checkpoint.checkpoint(function, *arguments, use_reentrant=False)
+    return results
+
+
 def applying(function: Any) -> Callable[..., Any]:
     """A plain function that calls the ``torch.autograd.Function``."""
 

@@ -97,20 +97,72 @@ class _Writer:
         chosen = identifiers(wanted)
         count = len(graph["inputs"])
         self._inputs, self._nodes = chosen[:count], chosen[count:]
-        self._dropped = self._last_used()
+        self._last = self._last_used()
+        self._dropped: dict[int, list[int]] = {}  # the nodes whose values are not needed after each node
+        for node, user in self._last.items():
+            self._dropped.setdefault(user, []).append(node)
 
     def source(self) -> str:
         """``def graph(inputs): ...``, one line a node, dropping each value after its last use."""
         lines = [f"def graph({', '.join(self._inputs)}):"]
-        for index, node in enumerate(self._graph["nodes"]):
-            lines.append(f"    {self._nodes[index]} = {self._call(node)}")
-            dropped = self._dropped.get(index)
-            lines += [f"    del {', '.join(self._nodes[other] for other in dropped)}"] if dropped else []
+        index = 0
+        for first, end in self._graph.get("checkpoints", ()):
+            lines += [*self._operations(range(index, first)), *self._checkpoint(range(first, end))]
+            index = end
+        lines += self._operations(range(index, len(self._nodes)))
         outputs = "".join(self._text(output) + ", " for output in self._graph["outputs"])
         return "\n".join([*lines, f"    return ({outputs})", ""])
 
-    def _last_used(self) -> dict[int, list[int]]:
-        """The nodes whose values are not needed after each node."""
+    def _operations(self, indices: range, own: bool = False) -> list[str]:
+        """A line for each node; ``own``: what other nodes made is not dropped."""
+        lines = []
+        for index in indices:
+            lines.append(f"    {self._nodes[index]} = {self._call(self._graph['nodes'][index])}")
+            dropped = [other for other in self._dropped.get(index, ()) if not own or other in indices]
+            lines += self._dropping(dropped)
+        return lines
+
+    def _dropping(self, nodes: list[int]) -> list[str]:
+        return [f"    del {', '.join(self._nodes[node] for node in nodes)}"] if nodes else []
+
+    def _checkpoint(self, indices: range) -> list[str]:
+        """A function of some nodes, and its call, which keeps nothing of what they make but the results."""
+        name = f"checkpoint__{indices.start}"
+        reads = dict.fromkeys(leaf for index in indices for leaf in self._read(index))
+        outside = [read for read in reads if read not in {self._nodes[index] for index in indices}]
+        results = "".join(
+            f"{self._nodes[index]}, " for index in indices if self._last.get(index, indices.stop) >= indices.stop
+        )
+        body = [f"    {line}" for line in self._operations(indices, own=True)]
+        call = f"{self._name(_gradients.checkpointed, 'checkpointed')}({', '.join([name, *outside])})"
+        dropped = [node for index in indices for node in self._dropped.get(index, ()) if node not in indices]
+        return [
+            f"    def {name}({', '.join(outside)}):",
+            *body,
+            f"        return ({results})",
+            f"    {results}= {call}" if results else f"    {call}",
+            *self._dropping(dropped),
+        ]
+
+    def _read(self, index: int) -> Iterator[str]:
+        """The names that a node reads."""
+        _, _, args, kwargs, *_ = self._graph["nodes"][index]
+        for argument in (*args, *_named(kwargs).values()):
+            for leaf in leaves(argument):
+                yield from self._names(leaf)
+
+    def _names(self, leaf: Any) -> Iterator[str]:
+        if is_expression(leaf):
+            operands = leaf[1:2] if leaf[0] in ("size", "stride") else leaf[1:]
+            for operand in operands:
+                yield from [self._inputs[operand]] if type(operand) is int else self._names(operand)
+        elif is_input(leaf):
+            yield self._inputs[leaf[1]]
+        elif is_node(leaf):
+            yield self._nodes[leaf[1]]
+
+    def _last_used(self) -> dict[int, int]:
+        """The node that is the last to read each node, where the value is no output."""
         last: dict[int, int] = {}
         for index, (_, _, args, kwargs, *_) in enumerate(self._graph["nodes"]):
             last[index] = index
@@ -120,10 +172,7 @@ class _Writer:
             for leaf in leaves(output):
                 if is_node(leaf):
                     last.pop(leaf[1], None)
-        dropped: dict[int, list[int]] = {}
-        for node, user in last.items():
-            dropped.setdefault(user, []).append(node)
-        return dropped
+        return last
 
     def _call(self, node: Any) -> str:
         _, target, args, kwargs, *_ = node

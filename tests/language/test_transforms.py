@@ -27,15 +27,11 @@ PROGRAMS: dict[str, tuple[str, Callable[[torch.Tensor], Any]]] = {
         "function-transform",
         lambda x: functional_call(LAYER, {"weight": torch.ones(3, 3), "bias": torch.zeros(3)}, (x,)),
     ),
-    "checkpoint": ("checkpoint", lambda x: checkpoint(lambda y: y.sin() * y, x, use_reentrant=False) + 1),
-    "checkpoint of a module": ("checkpoint", lambda x: checkpoint(LAYER, x, use_reentrant=False).relu()),
     "reentrant checkpoint": ("checkpoint", lambda x: checkpoint(lambda y: y.sin() * y, x, use_reentrant=True) + 1),
-    "checkpoint with dropout": (
-        "checkpoint",
-        lambda x: checkpoint(lambda y: torch.nn.functional.dropout(y.sin(), 0.5), x, use_reentrant=False) * 2,
-    ),
 }
 WHOLE: dict[str, Callable[[torch.Tensor], Any]] = {
+    "checkpoint": lambda x: checkpoint(lambda y: y.sin() * y, x, use_reentrant=False) + 1,
+    "checkpoint of a module": lambda x: checkpoint(LAYER, x, use_reentrant=False).relu(),
     "vmap of an operator": lambda x: vmap(torch.dot)(x, x) + 1,
     "vmap with dimensions": lambda x: vmap(torch.add, in_dims=(0, None))(x, x[0]) * vmap(torch.mul, (0, None))(x, 3.14),
     "vmap along other dimensions": lambda x: torch.vmap(torch.sum, in_dims=1, out_dims=0)(x),

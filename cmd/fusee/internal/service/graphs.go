@@ -194,13 +194,15 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 		}
 		return wired
 	}
-	listed := c.Graph
+	ran := c.Graph
 	if c.Trained != nil {
-		listed = c.Trained.Functional
+		ran = c.Trained.Functional
 		wired.Set("runs", "training")
 		wired.Set("training", c.Trained.wire())
+	} else if spans := c.Graph.Checkpoints(); len(spans) > 0 {
+		wired.Set("checkpoints", listed(spans, wiredSpan))
 	}
-	newNodeWriter(listed).into(wired)
+	newNodeWriter(ran).into(wired)
 	return wired
 }
 
@@ -240,6 +242,10 @@ func wiredLayout(gradient *graph.Input) bytecode.Object {
 // listed writes items as a list.
 func listed[T any](items []T, wire func(T) bytecode.Object) *bytecode.List {
 	return &bytecode.List{Items: slice.Map(items, wire)}
+}
+
+func wiredSpan(span graph.Span) bytecode.Object {
+	return bytecode.Tuple{int64(span.First), int64(span.End)}
 }
 
 func wiredInts[T int | int64](numbers []T) *bytecode.List {
