@@ -8,6 +8,7 @@ static struct PyModuleDef definition = {
 
 static PyTypeObject *const types[] = {
     &StateType, &GuardProgramType, &EntryType, &CodeRecordType, &CompiledFunctionType, &OnwardType, &LaunchPlanType,
+    &ObjectTableType,
 };
 
 PyMODINIT_FUNC PyInit__shim(void) {

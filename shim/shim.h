@@ -386,6 +386,10 @@ PyObject *aten_call_describe(const AtenCall *call);
 
 extern PyTypeObject LaunchPlanType;
 
+/* ---- object_table.c: ids and descriptions of the objects of one compile ---- */
+
+extern PyTypeObject ObjectTableType;
+
 /* ---- steps.c: what rewritten code needs ---- */
 
 extern PyTypeObject StateType;

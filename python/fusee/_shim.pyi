@@ -1,6 +1,6 @@
 """Types of the C extension that dispatches calls, checks guards and runs launch plans."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, Literal, SupportsIndex
 
@@ -129,6 +129,45 @@ class CompiledFunction:
     def __get__(self, instance: object, owner: type | None = None) -> Any: ...
     def find(self, bound: tuple[Any, ...], /) -> Entry | None:
         """The entry whose guards hold now; for a host that waited while another thread compiled."""
+
+class ObjectTable:
+    """Ids of the live objects of one compile, and descriptions of the plain ones (docs/contracts.md, section 2)."""
+
+    objects: Final[list[Any]]
+    """By id; the first is None. The list keeps the objects alive."""
+    plain: Final[dict[type, tuple[str, int, int, frozenset[str]]]]
+    """Classes whose instances are nothing but their attributes: their kind, the least depth to which attributes are
+    described, how many levels an instance uses up, and the attributes whose values are mentioned only."""
+
+    def identify(self, value: object, /) -> int:
+        """The id of a live object, new or known."""
+
+    def reference(self, value: object, /) -> Any:
+        """An id, or a tuple of the value itself if its exact type is that of a constant."""
+
+    def mention(self, value: object, depth: int, /) -> Any:
+        """A reference to what is described in its turn if ``depth`` levels are left."""
+
+    def mention_all(self, values: Iterable[Any], depth: int, /) -> list[Any]:
+        """The references to several values."""
+
+    def own(self, namespace: dict[str, Any], value: object, /) -> int | None:
+        """Note down that a dict holds an object's attributes; the dict's id where it has one already."""
+
+    def enqueue(self, number: int, depth: int, /) -> None:
+        """Have an object described that was not yet, if ``depth`` levels are left; LookupError for an unknown id."""
+
+    def forget_description(self, number: int, /) -> None:
+        """Describe an object again when it is mentioned again."""
+
+    def write_queued(self, budget: int, /) -> tuple[list[tuple[int, str, int, Any]], list[tuple[int, int]]]:
+        """Descriptions of up to ``budget`` objects that wait; ids and depths of the rest, which then wait no more.
+
+        The method ``describe_one(number, depth)`` of the subclass writes those that are not plain.
+        """
+
+    def release(self) -> None:
+        """Let the objects go: the compile is over."""
 
 class LaunchPlan:
     """A compiled graph: called with its inputs, returns the tuple of its outputs.

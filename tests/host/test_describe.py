@@ -331,3 +331,48 @@ def test_a_large_tree_of_modules_takes_few_answers() -> None:
     kinds = collections.Counter(kind for _, kind, _, _ in described.values())
     assert kinds["module_tree"] == 1001
     assert answers < 10
+
+
+class _Plain:
+    """Nothing but attributes."""
+
+    def __init__(self) -> None:
+        self.number = 3
+        self.items = [1, (2.0, None)]
+        self.names: dict[str, Any] = {"a": True}
+        self.ordered: collections.OrderedDict[str, int] = collections.OrderedDict()
+
+
+@pytest.mark.parametrize("make", [_Plain, lambda: nn.Linear(2, 3), lambda: nn.Sequential(nn.ReLU())])
+def test_later_instances_are_described_in_c_as_the_first_one_is_in_python(make: Any) -> None:
+    table = ObjectTable()
+    objects = [make() for _ in range(3)]
+    numbers = [table.identify(value) for value in objects]
+    descriptions = {item[0]: item for item in table.describe(numbers)}
+
+    def spelled(part: Any) -> Any:
+        """A payload with what its numbers stand for in their place; of a tensor its metadata."""
+        if type(part) is int:
+            _, kind, type_id, payload = descriptions.get(part, (part, "", 0, ()))
+            nested = kind in ("dict", "list", "tuple", "object", "module_tree")
+            plain = str(payload[:7]) if kind == "tensor" else type(table.objects[part]).__name__
+            return kind, type_id, spelled(payload) if nested else plain
+        if type(part) in (list, tuple):
+            return part if len(part) == 1 and type(part) is tuple else [spelled(item) for item in part]
+        return {name: spelled(value) for name, value in part.items()} if type(part) is dict else part
+
+    assert {descriptions[number][1] for number in numbers} <= {"object", "module_tree"}
+    first, *later = (spelled(descriptions[number][3]["dict"]) for number in numbers)
+    assert all(other == first for other in later)
+
+
+def test_what_has_no_room_in_an_answer_is_described_in_the_next() -> None:
+    table = ObjectTable()
+    value = [[index] for index in range(5000)]
+    first = table.describe([table.identify(value)])
+    known = {item[0] for item in first}
+    missing = [number for number in range(1, len(table.objects)) if number not in known]
+    assert missing
+    second = table.redescribe(missing[:1])
+    assert known.isdisjoint({item[0] for item in second} - set(missing[:1]))
+    assert {item[0] for item in second} >= set(missing)

@@ -11,11 +11,11 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _helpers
+from .. import _helpers, _shim
 from . import names, slots, treatment
 from .tensors import TensorReader
 
@@ -36,57 +36,20 @@ class _Layout:
     members: list[tuple[str, types.MemberDescriptorType]]
     base: type | None
 
+    @property
+    def plain(self) -> bool:
+        """Whether instances are nothing but the attributes in their dict."""
+        return self.dict_of is not slots.no_dict and not self.members and self.base is None
 
-class ObjectTable:
-    """Ids and descriptions of the objects of one compile."""
+
+class ObjectTable(_shim.ObjectTable):
+    """Ids and descriptions of the objects of one compile; plain containers and instances are described in C."""
 
     def __init__(self) -> None:
-        self.objects: list[Any] = [None]  # the list keeps them alive, so ids of the interpreter stay unique
-        self._ids: dict[int, int] = {}
-        self._owners: dict[int, int] = {}  # by id of an instance dict: the number of the object that was described
-        self._described: set[int] = set()
-        self._queue: deque[tuple[int, int]] = deque()
         self._postponed: dict[int, int] = {}  # depth by id of what earlier answers had no room for
         self._kinds = dict(kinds())
         self._layouts: dict[type, _Layout] = {}
         self.tensors = TensorReader()
-
-    def release(self) -> None:
-        """Let the objects go: the compile is over."""
-        self.objects.clear()
-        self._ids.clear()
-        self._owners.clear()
-
-    def reference(self, value: Any) -> Reference:
-        """An id, or the value itself if its exact type is that of a constant."""
-        return (value,) if type(value) in _CONSTANTS else self.identify(value)
-
-    def mention(self, value: Any, depth: int) -> Reference:
-        """A reference to what is described in its turn if ``depth`` levels are left; the path that is taken most."""
-        if type(value) in _CONSTANTS:
-            return (value,)
-        number = self._ids.get(id(value)) or self.identify(value)
-        if depth > 0 and number not in self._described:
-            self._described.add(number)
-            self._queue.append((number, depth))
-        return number
-
-    def identify(self, value: Any) -> int:
-        """The id of a live object, new or known."""
-        known = self._ids.get(id(value))
-        if known is None:
-            known = self._ids[id(value)] = len(self.objects)
-            self.objects.append(value)
-        return known
-
-    def own(self, namespace: dict[str, Any], value: Any) -> int | None:
-        """Note down that a dict holds an object's attributes; the dict's id where it has one already."""
-        self._owners[id(namespace)] = self.identify(value)
-        return self._ids.get(id(namespace))
-
-    def owner(self, namespace: dict[str, Any]) -> int | None:
-        """The id of the described object whose attributes a dict holds."""
-        return self._owners.get(id(namespace))
 
     def object(self, number: int) -> Any:
         """The object of an id; LookupError for an id never given."""
@@ -107,7 +70,8 @@ class ObjectTable:
     def describe(self, references: Iterable[Reference], depth: int = _DEPTH) -> list[Description]:
         """Descriptions of these objects and, ``depth`` levels deep, of what they mention."""
         for reference in references:
-            self._enqueue(reference, depth)
+            if type(reference) is int:
+                self.enqueue(reference, depth)
         return self._write_queued()
 
     def redescribe(self, numbers: Iterable[int]) -> list[Description]:
@@ -117,38 +81,28 @@ class ObjectTable:
         an answer for each few thousand objects, not a question for each object behind the first few thousand.
         """
         wanted = list(numbers)
-        self._described.difference_update(wanted)
         for number in wanted:
-            self._enqueue(number, _DEPTH)
+            self.forget_description(number)
+        for number in wanted:
+            self.enqueue(number, _DEPTH)
         if not self._postponed.keys().isdisjoint(wanted):
             postponed, self._postponed = self._postponed, {}
             for number, depth in postponed.items():
-                self._enqueue(number, depth)
+                self.enqueue(number, depth)
         return self._write_queued()
 
     def _write_queued(self) -> list[Description]:
-        found: list[Description] = []
-        while self._queue and len(found) < _BUDGET:
-            number, left = self._queue.popleft()
-            found.append(self._describe_one(number, left))
-        self._described.difference_update(number for number, _ in self._queue)
-        self._postponed.update(self._queue)
-        self._queue.clear()
+        found, postponed = self.write_queued(_BUDGET)
+        self._postponed.update(postponed)
         return found
 
-    def _enqueue(self, reference: Reference, depth: int) -> None:
-        if type(reference) is int and depth > 0 and reference not in self._described:
-            self._described.add(reference)
-            self._queue.append((reference, depth))
-
-    def _describe_one(self, number: int, depth: int) -> Description:
+    def describe_one(self, number: int, depth: int) -> Description:
+        """The description of an object that C does not write."""
         value = self.objects[number]
         cls = type(value)
-        if cls is dict and (owner := self.owner(value)) is not None:
-            return number, "fields", self.identify(dict), owner
-        if cls is dict and not value:  # as most dicts of modules are
-            return number, "dict", self.mention(cls, depth - 1), []
         kind, writer, cost = self._kinds.get(cls) or self._kind_of(cls)
+        if kind in _PLAIN_KINDS and self.layout(cls).plain:
+            self.plain[cls] = (kind, *_PLAIN_KINDS[kind])
         payload = writer(_Writing(self, depth - cost), value)
         return number, kind, self.mention(cls, depth - cost), payload
 
@@ -182,13 +136,12 @@ class _Writing:
         return self.table.reference(value)
 
     def mention_all(self, values: Iterable[Any]) -> list[Reference]:
-        mention, depth = self.table.mention, self.depth
-        return [mention(value, depth) for value in values]
+        return self.table.mention_all(values, self.depth)
 
     def mention_type(self, cls: type) -> int:
         """Types are described wherever they occur: they are few and every attribute lookup needs them."""
         number = self.table.identify(cls)
-        self.table._enqueue(number, max(self.depth, 1))
+        self.table.enqueue(number, max(self.depth, 1))
         return number
 
 
@@ -463,6 +416,12 @@ def _numpy_kinds() -> dict[type, Kind]:
 
 
 _OBJECT: Kind = ("object", _write_object, 1)
+# What C does for kinds whose instances are plain: the least depth of their attributes, the levels that an instance uses
+# up, and the attributes whose values are mentioned only.
+_PLAIN_KINDS: Mapping[str, tuple[int, int, frozenset[str]]] = {
+    "object": (0, 1, frozenset()),
+    "module_tree": (_DEPTH - 1, 0, _FOR_STATE_DICTS),
+}
 _method_wrapper = type("".__len__)
 
 _PYTHON_KINDS: dict[type, Kind] = {
@@ -506,8 +465,6 @@ _PYTHON_KINDS: dict[type, Kind] = {
 def kinds() -> dict[type, Kind]:
     """Kind by type; the first class along an object's MRO that is in here decides."""
     import torch
-
-    from .. import _shim
 
     text: Kind = ("dtype", _write_text, 1)
     return {

@@ -113,7 +113,11 @@ def dict_getter(cls: type) -> Callable[[object], dict[str, Any] | None]:
             getter: Any = class_dict(base).get("__dict__")
             if type(getter) in (types.GetSetDescriptorType, types.MemberDescriptorType):
                 return lambda value: found if type(found := getter.__get__(value)) is dict else None
-    return lambda value: None
+    return no_dict
+
+
+def no_dict(value: object) -> None:
+    """What :func:`dict_getter` gives for a class whose instances have none."""
 
 
 _function_dict = dict_getter(types.FunctionType)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import slots
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 PARAMETER, LEAF, HAS_GRAD_FN, INFERENCE, CONJUGATE, UNUSUAL, VIEW, DECORATED = 1, 2, 4, 8, 16, 32, 64, 128
 INTERCEPTED, WRAPPER = 256, 512
 
+Reader = Callable[[Any], Any]
+_NOTHING = contextlib.nullcontext()
+
 Metadata = tuple[str, str, tuple[int, ...], tuple[int, ...], int, bool, int]
 
 
@@ -21,7 +26,7 @@ def _intercepted(cls: type) -> bool:
     """Whether a class of tensors differs from a plain one in its ``__torch_function__`` at most."""
     import torch
 
-    if cls is torch.Tensor or cls is torch.nn.Parameter:
+    if cls in _readers().plain:
         return False
     dispatch = slots.lookup(cls, "__torch_dispatch__")
     return dispatch is not None and dispatch[0] in (torch.Tensor, torch._C.TensorBase)
@@ -34,31 +39,96 @@ def is_wrapper(cls: type) -> bool:
     return not _intercepted(cls)
 
 
-def _dense(tensor: torch.Tensor, strided: bool, intercepted: bool) -> bool:
-    """A dense strided tensor whose memory can be read: nothing wraps it, and no subclass intercepts its operators."""
+@dataclass(frozen=True)
+class _Readers:
+    """Functions of torch that read a tensor, whatever its class says; a model has hundreds of tensors to read."""
+
+    plain: frozenset[type]  # torch's own classes, which change nothing of what a tensor does
+    parameter: type
+    uninitialized: type
+    strided: Any
+    layout: Reader
+    dtype: Reader
+    device: Reader
+    shape: Reader
+    stride: Reader
+    storage_offset: Reader
+    storage: Reader
+    version: Reader
+    requires_grad: Reader
+    is_leaf: Reader
+    grad_fn: Reader
+    hooks: Reader
+    is_quantized: Reader
+    is_inference: Reader
+    is_conj: Reader
+    is_neg: Reader
+    is_view: Reader
+    is_wrapped: Reader
+    attributes: Reader
+
+
+@functools.lru_cache(maxsize=1)
+def _readers() -> _Readers:
     import torch
 
-    plain_type = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter or intercepted
     base: Any = torch._C.TensorBase
-    if not plain_type or not strided or base.is_quantized.__get__(tensor):
-        return False
+    parameters: Any = torch.nn.parameter
     functorch: Any = getattr(torch._C, "_functorch")  # noqa: B009 -- absent from torch's type stubs
-    return not functorch.is_functorch_wrapped_tensor(tensor)
+    return _Readers(
+        plain=frozenset({torch.Tensor, torch.nn.Parameter}),
+        parameter=torch.nn.Parameter,
+        uninitialized=parameters.UninitializedTensorMixin,
+        strided=torch.strided,
+        layout=base.layout.__get__,
+        dtype=base.dtype.__get__,
+        device=base.device.__get__,
+        shape=base.shape.__get__,
+        stride=base.stride,
+        storage_offset=base.storage_offset,
+        storage=base.untyped_storage,
+        version=base._version.__get__,
+        requires_grad=base.requires_grad.__get__,
+        is_leaf=base.is_leaf.__get__,
+        grad_fn=base.grad_fn.__get__,
+        hooks=base._backward_hooks.__get__,
+        is_quantized=base.is_quantized.__get__,
+        is_inference=base.is_inference,
+        is_conj=base.is_conj,
+        is_neg=base.is_neg,
+        is_view=base._is_view,
+        is_wrapped=functorch.is_functorch_wrapped_tensor,
+        attributes=slots.dict_getter(torch.Tensor),
+    )
+
+
+def _without_overrides(cls: type) -> contextlib.AbstractContextManager[Any]:
+    """In which no class intercepts the reading of its tensors."""
+    if cls in _readers().plain:
+        return _NOTHING
+    import torch
+
+    return torch._C.DisableTorchFunctionSubclass()
+
+
+def _attributes(tensor: torch.Tensor) -> Mapping[str, Any]:
+    read = _readers()
+    return (read.attributes(tensor) if type(tensor) in read.plain else slots.instance_dict(tensor)) or {}
 
 
 def _flags(tensor: torch.Tensor, strided: bool) -> int:
-    import torch
-
-    base: Any = torch._C.TensorBase  # a subclass may hide what these say
-    intercepted = _intercepted(type(tensor))
-    dense = _dense(tensor, strided, intercepted)
-    flags = PARAMETER if slots.is_a(tensor, torch.nn.Parameter) else 0
+    read, cls = _readers(), type(tensor)
+    plain = cls in read.plain
+    intercepted = not plain and _intercepted(cls)
+    # A dense strided tensor whose memory can be read: nothing wraps it, and no subclass intercepts its operators.
+    dense = (plain or intercepted) and strided and not read.is_quantized(tensor) and not read.is_wrapped(tensor)
+    flags = PARAMETER if cls is read.parameter or slots.is_a(tensor, read.parameter) else 0
     flags |= _history(tensor)
-    flags |= INFERENCE if base.is_inference(tensor) else 0
-    flags |= CONJUGATE if base.is_conj(tensor) or base.is_neg(tensor) else 0
+    flags |= INFERENCE if read.is_inference(tensor) else 0
+    flags |= CONJUGATE if read.is_conj(tensor) or read.is_neg(tensor) else 0
     flags |= 0 if dense else UNUSUAL
-    flags |= WRAPPER if not dense and strided and is_wrapper(type(tensor)) else 0
-    flags |= VIEW if base._is_view(tensor) else 0
+    flags |= WRAPPER if not dense and strided and is_wrapper(cls) else 0
+    flags |= VIEW if read.is_view(tensor) else 0
     flags |= INTERCEPTED if dense and intercepted else 0
     return flags | (DECORATED if _decorated(tensor) else 0)
 
@@ -68,22 +138,16 @@ def _history(tensor: torch.Tensor) -> int:
 
     Some views must not be changed through their base: after that, reading ``grad_fn`` raises RuntimeError.
     """
-    import torch
-
-    base: Any = torch._C.TensorBase
+    read = _readers()
     try:
-        flags = LEAF if base.is_leaf.__get__(tensor) else 0
-        return flags | (HAS_GRAD_FN if base.grad_fn.__get__(tensor) is not None else 0)
+        flags = LEAF if read.is_leaf(tensor) else 0
+        return flags | (HAS_GRAD_FN if read.grad_fn(tensor) is not None else 0)
     except RuntimeError:
         return UNUSUAL
 
 
 def _decorated(tensor: torch.Tensor) -> bool:
-    import torch
-
-    base: Any = torch._C.TensorBase
-    hooks = base._backward_hooks.__get__(tensor)
-    return bool(hooks) or any(not _is_mark(name) for name in slots.instance_dict(tensor) or ())
+    return bool(_readers().hooks(tensor)) or any(not _is_mark(name) for name in _attributes(tensor))
 
 
 def _is_mark(name: Any) -> bool:
@@ -102,20 +166,16 @@ def _name(value: torch.dtype | torch.device) -> str:
 
 def metadata(tensor: torch.Tensor) -> Metadata:
     """``(dtype, device, sizes, strides, storage_offset, requires_grad, flags)``; sizes and strides in elements."""
-    import torch
-
-    parameters: Any = torch.nn.parameter
-    if slots.is_a(tensor, parameters.UninitializedTensorMixin):
+    read, cls = _readers(), type(tensor)
+    if cls not in read.plain and slots.is_a(tensor, read.uninitialized):
         raise Uninitialized
-    base: Any = torch._C.TensorBase  # a subclass may hide what these say
-    with torch._C.DisableTorchFunctionSubclass():
-        strided = base.layout.__get__(tensor) is torch.strided
-        dtype, device = _name(base.dtype.__get__(tensor)), _name(base.device.__get__(tensor))
-        sizes = tuple(map(int, base.shape.__get__(tensor)))
-        strides = tuple(map(int, base.stride(tensor))) if strided else ()
-        offset = int(base.storage_offset(tensor)) if strided else 0
-        gradient = base.requires_grad.__get__(tensor)
-        return dtype, device, sizes, strides, offset, gradient, _flags(tensor, strided)
+    with _without_overrides(cls):
+        strided = read.layout(tensor) is read.strided
+        dtype, device = _name(read.dtype(tensor)), _name(read.device(tensor))
+        sizes = tuple(map(int, read.shape(tensor)))
+        strides = tuple(map(int, read.stride(tensor))) if strided else ()
+        offset = int(read.storage_offset(tensor)) if strided else 0
+        return dtype, device, sizes, strides, offset, read.requires_grad(tensor), _flags(tensor, strided)
 
 
 def marks(attributes: Mapping[str, Any]) -> tuple[list[tuple[int, int | None, int | None]], list[int]] | None:
@@ -137,9 +197,9 @@ class TensorReader:
     def payload(self, tensor: torch.Tensor, mention: Callable[[Any], Any]) -> tuple[Any, ...]:
         """Metadata, storage id, version counter and Python attributes; then marks, and what a wrapper wraps, if any."""
         data = metadata(tensor)
-        attributes = slots.instance_dict(tensor) or {}
+        attributes = _attributes(tensor)
         named = [(name, mention(value)) for name, value in attributes.items() if type(name) is str]
-        more: list[Any] = [marks(attributes)]
+        more: list[Any] = [marks(attributes) if attributes else None]
         if data[6] & WRAPPER:
             more.append(_written_parts(tensor, mention))
         while more and more[-1] is None:
@@ -150,18 +210,15 @@ class TensorReader:
         """Numbers storages by order of mention, as an address would make the trace differ from run to run."""
         if data[6] & UNUSUAL:
             return 0
-        import torch
-
-        with torch._C.DisableTorchFunctionSubclass():
-            key = torch._C.TensorBase.untyped_storage(tensor)._cdata
+        with _without_overrides(type(tensor)):
+            key = _readers().storage(tensor)._cdata
         return self._storages.setdefault(key, len(self._storages) + 1)
 
     def _version(self, tensor: torch.Tensor, data: Metadata) -> int:
-        import torch
-
-        base: Any = torch._C.TensorBase
-        with torch._C.DisableTorchFunctionSubclass():
-            return 0 if data[6] & (UNUSUAL | INFERENCE) else int(base._version.__get__(tensor))
+        if data[6] & (UNUSUAL | INFERENCE):
+            return 0
+        with _without_overrides(type(tensor)):
+            return int(_readers().version(tensor))
 
 
 def _written_parts(tensor: torch.Tensor, mention: Callable[[Any], Any]) -> Any:
