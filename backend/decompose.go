@@ -240,15 +240,11 @@ func (r *recipe) logSumExp() bool {
 // trailing marks the dimensions that a list of normalized sizes covers.
 func (r *recipe) trailing(rank int, value graph.Value) []bool {
 	list, ok := value.(graph.List)
-	reduced := make([]bool, rank)
 	if !ok || len(list.Items) > rank {
 		r.failed = true
-		return reduced
+		return make([]bool, rank)
 	}
-	for dimension := rank - len(list.Items); dimension < rank; dimension++ {
-		reduced[dimension] = true
-	}
-	return reduced
+	return slices.Concat(make([]bool, rank-len(list.Items)), slices.Repeat([]bool{true}, len(list.Items)))
 }
 
 // used reports whether the caller or another node takes a result of the node.

@@ -168,8 +168,7 @@ const siblingReach = 16
 // siblings lists groups that read one of the operation's operands in full, so that joining them saves reading it again.
 func (f *fusion) siblings(op *operation) []*group {
 	var result []*group
-	for index := len(f.groups) - 1; index >= max(0, len(f.groups)-siblingReach); index-- {
-		g := f.groups[index]
+	for _, g := range slices.Backward(f.groups[max(0, len(f.groups)-siblingReach):]) {
 		if !g.library && g.segment == op.segment && g.device == op.device() && sharesOperand(op, g) {
 			result = append(result, g)
 		}

@@ -198,17 +198,18 @@ func (k *kernelBuilder) evaluate(op *operation) value {
 	if known, ok := k.rows[op]; ok {
 		return known
 	}
-	if known, ok := k.points[op]; ok {
-		return known
+	if _, known := k.points[op]; !known {
+		k.points[op] = k.atPoint(op)
 	}
-	var result value
+	return k.points[op]
+}
+
+// atPoint computes an operation at the point, or reads it back from where it was spilled.
+func (k *kernelBuilder) atPoint(op *operation) value {
 	if k.spilled[op] {
-		result = k.unspill(op)
-	} else {
-		result = k.compute(op)
+		return k.unspill(op)
 	}
-	k.points[op] = result
-	return result
+	return k.compute(op)
 }
 
 // compute appends a pointwise member's formula.

@@ -172,18 +172,20 @@ func joinSlots(slots []int) string {
 // kernel returns the kernel's number in the plan.
 func (p *plan) kernel(g *group, k *kernel) int64 {
 	index, known := p.kernelIndex[k.loop.Name]
-	if known {
-		return index
-	}
-	index = int64(len(p.kernels))
-	p.kernelIndex[k.loop.Name] = index
-	image := p.compilation.images[k.loop.Name]
-	if g.device.Type == "cuda" {
-		p.kernels = append(p.kernels, bytecode.Tuple{"cuda", k.loop.Name, bytecode.Bytes(image.Code), image.Block, image.Items, image.Shared, image.Dependent})
-	} else {
-		p.kernels = append(p.kernels, bytecode.Tuple{"cpu", k.loop.Name, bytecode.Bytes(image.Code)})
+	if !known {
+		index = int64(len(p.kernels))
+		p.kernelIndex[k.loop.Name] = index
+		p.kernels = append(p.kernels, wiredKernel(g.device, k.loop.Name, p.compilation.images[k.loop.Name]))
 	}
 	return index
+}
+
+// wiredKernel writes a kernel as docs/contracts.md, section 7.
+func wiredKernel(device graph.Device, name string, image Image) bytecode.Tuple {
+	if device.Type == "cuda" {
+		return bytecode.Tuple{"cuda", name, bytecode.Bytes(image.Code), image.Block, image.Items, image.Shared, image.Dependent}
+	}
+	return bytecode.Tuple{"cpu", name, bytecode.Bytes(image.Code)}
 }
 
 // slot returns where a tensor is, making a view of its root where it has no slot yet.

@@ -13,6 +13,7 @@ import (
 	"fusee/backend/wasm"
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // Data is a tensor with its elements, or a number when DType is NoDType.
@@ -172,19 +173,19 @@ func (r *runner) run(inputs []*Data) ([]*Data, error) {
 }
 
 func (r *runner) outputs() ([]*Data, error) {
-	var result []*Data
 	list, _ := r.plan.Get("outputs")
-	for _, number := range list.(*bytecode.List).Items {
-		slot := r.slots[number.(int64)]
-		storage, ok := r.runtime.Read(slot.storage, uint32(slot.bytes))
-		if !ok {
-			return nil, errors.New("an output lies outside the memory")
-		}
-		output := slot.Data
-		output.Storage = storage
-		result = append(result, &output)
+	return slice.TryMap(list.(*bytecode.List).Items, r.output)
+}
+
+func (r *runner) output(number bytecode.Object) (*Data, error) {
+	slot := r.slots[number.(int64)]
+	storage, ok := r.runtime.Read(slot.storage, uint32(slot.bytes))
+	if !ok {
+		return nil, errors.New("an output lies outside the memory")
 	}
-	return result, nil
+	output := slot.Data
+	output.Storage = storage
+	return &output, nil
 }
 
 func (r *runner) step(step bytecode.Tuple) error {

@@ -5,19 +5,18 @@ import (
 
 	"fusee/backend/loop"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // split cuts the inner points of kernels with too few outer points into parts, so that the whole machine shares them: one kernel combines each part, and a
 // second one the parts' results. The order in which elements are combined is fixed, so equal inputs give equal bits.
 func split(c *compilation) error {
-	var groups []*group
-	for _, g := range c.groups {
-		groups = append(groups, g)
+	c.groups = slice.FlatMap(c.groups, func(g *group) []*group {
 		if parts := g.parts(); parts > 1 && g.splittable() {
-			groups = append(groups, c.splitInto(g, parts))
+			return []*group{g, c.splitInto(g, parts)}
 		}
-	}
-	c.groups = groups
+		return []*group{g}
+	})
 	return nil
 }
 

@@ -1,5 +1,7 @@
 package bytecode
 
+import "fusee/internal/slice"
+
 // Unmarshal reads one object in any marshal version up to 4, as CPython's marshal.loads does, and requires that the input
 // ends with it. Strings of the result share one copy of the input.
 //
@@ -308,17 +310,14 @@ func (r *codeReader) bytes() []byte { return []byte(readField[Bytes](r, "bytes o
 func (r *codeReader) str() string   { return readField[string](r, "str") }
 func (r *codeReader) tuple() Tuple  { return readField[Tuple](r, "tuple") }
 
-func (r *codeReader) names() []string {
-	items := r.tuple()
-	names := make([]string, len(items))
-	for i, item := range items {
-		name, ok := item.(string)
-		if !ok && r.err == nil {
-			r.err = r.fail("name in a code object is not a str")
-		}
-		names[i] = name
+func (r *codeReader) names() []string { return slice.Map(r.tuple(), r.name) }
+
+func (r *codeReader) name(object Object) string {
+	name, ok := object.(string)
+	if !ok && r.err == nil {
+		r.err = r.fail("name in a code object is not a str")
 	}
-	return names
+	return name
 }
 
 // validate refuses what CPython's _PyCode_Validate refuses, so that accessors of Code need no checks.

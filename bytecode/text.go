@@ -1,8 +1,9 @@
 package bytecode
 
 import (
-	"strings"
 	"unicode/utf8"
+
+	"fusee/internal/slice"
 )
 
 func isASCII(text string) bool {
@@ -57,9 +58,5 @@ func latin1(text string) string {
 	if isASCII(text) {
 		return text
 	}
-	var builder strings.Builder
-	for i := range len(text) {
-		builder.WriteRune(rune(text[i]))
-	}
-	return builder.String()
+	return string(slice.Map([]byte(text), func(letter byte) rune { return rune(letter) }))
 }

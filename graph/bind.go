@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fusee/internal/slice"
 )
 
 // This file binds Python arguments to operator schemas as torch's argument parser does (torch/csrc/utils/python_arg_parser.cpp).
@@ -206,13 +208,8 @@ func (op *Op) gatherVarargs(args []Value, method bool) []Value {
 	if method {
 		first = 1
 	}
-	positional := 0
-	for _, p := range op.Schema.Parameters {
-		if !p.KeywordOnly {
-			positional++
-		}
-	}
-	if positional != first+1 || len(args) <= first {
+	positional := slice.Filter(op.Schema.Parameters, func(p Parameter) bool { return !p.KeywordOnly })
+	if len(positional) != first+1 || len(args) <= first {
 		return args
 	}
 	p := op.Schema.Parameters[first]

@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"math"
+
+	"fusee/internal/slice"
 )
 
 const tensorOptions = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -198,14 +200,12 @@ func sign(n int64) int64 {
 }
 
 func arangeFloatLength(start, end, step Value, d DType) (Size, bool) {
-	a, okA := floatOf(start)
-	b, okB := floatOf(end)
-	s, okS := floatOf(step)
-	length := math.Ceil((b - a) / s)
-	if !okA || !okB || !okS || s == 0 || !(length >= 0 && length < maximumLength) || !d.IsFloat() {
+	numbers, ok := slice.MapAll([]Value{start, end, step}, floatOf)
+	if !ok || numbers[2] == 0 || !d.IsFloat() {
 		return Size{}, false
 	}
-	return Static(int64(length)), true
+	length := math.Ceil((numbers[1] - numbers[0]) / numbers[2])
+	return Static(int64(length)), length >= 0 && length < maximumLength
 }
 
 func floatOf(v Value) (float64, bool) {

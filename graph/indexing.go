@@ -155,14 +155,13 @@ func inferIndex(c *inference) error {
 
 // placedIndex expands an index tensor to the indices' common shape and surrounds it with dimensions of 1.
 func (e *ShapeEnvironment) placedIndex(index *Meta, shape []Size, at, dimensions int) *Meta {
-	placed := &Meta{Sizes: slices.Repeat([]Size{Static(1)}, dimensions)}
-	copy(placed.Sizes[at:], shape)
-	expanded := &Meta{Sizes: shape, Strides: e.broadcastStrides(index, shape)}
-	var ok bool
-	if placed.Strides, ok = e.viewStrides(expanded, placed.Sizes); !ok {
-		placed.Strides = e.contiguousStrides(placed.Sizes)
+	sizes := slices.Repeat(Statics(1), dimensions)
+	copy(sizes[at:], shape)
+	strides, ok := e.viewStrides(&Meta{Sizes: shape, Strides: e.broadcastStrides(index, shape)}, sizes)
+	if !ok {
+		strides = e.contiguousStrides(sizes)
 	}
-	return placed
+	return &Meta{Sizes: sizes, Strides: strides}
 }
 
 func inferIndexPut(c *inference) error {

@@ -189,11 +189,8 @@ func (c *inference) matmulSizes(a, b []Size) ([]Size, error) {
 
 func inferLinear(c *inference) error {
 	input, weight, bias := c.tensor("input").Sizes, c.tensor("weight").Sizes, c.tensor("bias")
-	if len(input) == 0 || len(weight) != 2 || !c.shapes.Equal(input[len(input)-1], weight[1]) {
+	if len(input) == 0 || len(weight) != 2 || !c.shapes.Equal(input[len(input)-1], weight[1]) || bias != nil && !c.shapes.AllEqual(bias.Sizes, weight[:1]) {
 		return unknown("linear shapes")
-	}
-	if bias != nil && (bias.Dim() != 1 || !c.shapes.Equal(bias.Sizes[0], weight[0])) {
-		return unknown("linear bias")
 	}
 	return c.product(append(slices.Clone(input[:len(input)-1]), weight[0]), nil)
 }

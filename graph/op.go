@@ -181,9 +181,7 @@ func LookUp(target string) (*Op, bool) {
 func Targets() []string {
 	var targets []string
 	for _, parsed := range ops() {
-		for _, op := range parsed() {
-			targets = append(targets, op.Schema.Target())
-		}
+		targets = append(targets, slice.Map(parsed(), func(op *Op) string { return op.Schema.Target() })...)
 	}
 	slices.Sort(targets)
 	return targets

@@ -108,8 +108,7 @@ func (b binaryOperator) assign(c *caller) (Value, error) {
 	if len(c.args) != 2 || len(c.keywords) > 0 {
 		return nil, unknown(c.target)
 	}
-	_, left := MetaOf(c.args[0])
-	if !left || b.inPlace == "" {
+	if _, left := MetaOf(c.args[0]); !left || b.inPlace == "" {
 		return b.call(c)
 	}
 	return c.overloadedWith(b.inPlace, true, c.args, nil)

@@ -58,14 +58,11 @@ func (s *Session) Questions() int { return s.questions }
 
 // learn records the descriptions that came with an answer.
 func (s *Session) learn(object bytecode.Object) error {
-	for _, item := range Items(object) {
-		described, err := parseDescription(item)
-		if err != nil {
-			return err
-		}
+	descriptions, err := slice.TryMap(Items(object), parseDescription)
+	for _, described := range descriptions {
 		s.objects[described.ID] = described
 	}
-	return nil
+	return err
 }
 
 func parseDescription(object bytecode.Object) (*Description, error) {

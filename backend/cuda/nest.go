@@ -153,10 +153,7 @@ func permuted(values []extent, order []int) []extent {
 
 // mergeOuter merges neighbouring outer dimensions that every access walks as one, and drops those of size one.
 func (n *nest) mergeOuter() {
-	var users []*instruction
-	for s := range n.stages {
-		users = append(users, n.stages[s].users()...)
-	}
+	users := slice.FlatMap(n.stages, func(s stage) []*instruction { return s.users() })
 	if n.pieces != nil {
 		users = append(users, n.pieces)
 	}

@@ -139,12 +139,9 @@ func (e *emitter) combine(reduction loop.Reduction, t loop.Type, accumulator, va
 }
 
 func (e *emitter) combination(reduction loop.Reduction, t loop.Type, a, b string) string {
-	op := map[loop.Reduction]loop.Op{
-		loop.Sum: loop.OpAdd, loop.Product: loop.OpMultiply, loop.Maximum: loop.OpMaximum, loop.Minimum: loop.OpMinimum,
-		loop.Any: loop.OpOr, loop.All: loop.OpAnd,
-	}[reduction]
 	if reduction == loop.Maximum && t.Is(loop.ClassFloat) {
 		return e.call("greatest", a, b)
 	}
+	op, _ := reduction.Combine()
 	return e.elementwise(op, t, []string{a, b})
 }

@@ -70,10 +70,7 @@ func elementBytes(groups [][]*instruction) int {
 // steps returns how many steps cover a row, when all stages with inner points have rows of one known shape.
 func (e *emitter) steps() (int, bool) {
 	var shape []extent
-	for _, s := range e.nest.stages {
-		if !s.hasInner {
-			continue
-		}
+	for _, s := range e.nest.innerStages() {
 		if s.dynamic || shape != nil && !slices.EqualFunc(shape, s.inner, extent.equal) {
 			return 0, false
 		}

@@ -39,11 +39,9 @@ func (e *emitter) declarePiece() {
 // rowAlignment lists what must hold at launch so that the vectors of all stages can move.
 func (e *emitter) rowAlignment() []string {
 	var result []string
-	for i := range e.nest.stages {
-		if s := &e.nest.stages[i]; s.hasInner {
-			strip := e.innerStrip(s)
-			result = append(result, strip.alignment()...)
-		}
+	for _, s := range e.nest.innerStages() {
+		strip := e.innerStrip(s)
+		result = append(result, strip.alignment()...)
 	}
 	slices.Sort(result)
 	return slices.Compact(result)

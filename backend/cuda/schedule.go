@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"fusee/internal/slice"
 )
 
 // Choices measured on an H200; the package comment says more.
@@ -173,10 +175,7 @@ func (n *nest) pointwiseVector() int {
 	if len(n.outer) == 0 || n.outer[len(n.outer)-1].is(1) {
 		return 1
 	}
-	var accesses []*instruction
-	for i := range n.stages {
-		accesses = append(accesses, n.stages[i].accesses()...)
-	}
+	accesses := slice.FlatMap(n.stages, func(s stage) []*instruction { return s.accesses() })
 	return widest(accesses, len(n.outer)-1, n.outer, len(n.outer) > 1)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"fusee/backend/interpret"
 	"fusee/backend/loop"
+	"fusee/internal/slice"
 )
 
 // Case is a kernel with the contents of its buffers, as bytes.
@@ -81,16 +82,9 @@ func transcendental(op loop.Op) bool {
 
 // Elementwise returns a case for every elementwise operation and type.
 func Elementwise(size int64) []Case {
-	var cases []Case
-	for _, op := range loop.Ops() {
-		if !op.Elementwise() {
-			continue
-		}
-		for _, typ := range Types(op.Domain()) {
-			cases = append(cases, elementwise(op, typ, size))
-		}
-	}
-	return cases
+	return slice.FlatMap(slice.Filter(loop.Ops(), loop.Op.Elementwise), func(op loop.Op) []Case {
+		return slice.Map(Types(op.Domain()), func(typ loop.Type) Case { return elementwise(op, typ, size) })
+	})
 }
 
 func elementwise(op loop.Op, typ loop.Type, size int64) Case {
@@ -142,36 +136,39 @@ func avoidZero(typ loop.Type, data []byte) {
 
 // Casts returns a case for every pair of types.
 func Casts(size int64) []Case {
-	var cases []Case
-	for _, from := range Types(loop.ClassAny) {
-		for _, to := range Types(loop.ClassAny) {
-			random := rand.New(rand.NewPCG(uint64(from), uint64(to)))
-			b := loop.NewBuilder("kernel", loop.Static(size))
-			in, out := b.Buffer("in", from, loop.Read), b.Buffer("out", to, loop.Write)
-			b.Stage()
-			b.Store(b.Cast(to, b.Load(in, loop.Static(0), loop.Static(1))), out, loop.Static(0), loop.Static(1))
-			buffers := [][]byte{Fill(from, int(size), random), make([]byte, size*int64(to.Bytes()))}
-			cases = append(cases, Case{Name: fmt.Sprintf("cast %s to %s %d", from, to, size), Kernel: b.Kernel, Buffers: buffers, Work: size})
-		}
-	}
-	return cases
+	return slice.FlatMap(Types(loop.ClassAny), func(from loop.Type) []Case {
+		return slice.Map(Types(loop.ClassAny), func(to loop.Type) Case { return cast(from, to, size) })
+	})
+}
+
+func cast(from, to loop.Type, size int64) Case {
+	random := rand.New(rand.NewPCG(uint64(from), uint64(to)))
+	b := loop.NewBuilder("kernel", loop.Static(size))
+	in, out := b.Buffer("in", from, loop.Read), b.Buffer("out", to, loop.Write)
+	b.Stage()
+	b.Store(b.Cast(to, b.Load(in, loop.Static(0), loop.Static(1))), out, loop.Static(0), loop.Static(1))
+	buffers := [][]byte{Fill(from, int(size), random), make([]byte, size*int64(to.Bytes()))}
+	return Case{Name: fmt.Sprintf("cast %s to %s %d", from, to, size), Kernel: b.Kernel, Buffers: buffers, Work: size}
 }
 
 // Reductions returns a case for every reduction and type over rows, columns and middle dimensions of awkward sizes.
 func Reductions() []Case {
 	var cases []Case
 	for reduction := loop.Sum; reduction <= loop.ArgMinimum; reduction++ {
-		domain := loop.ClassNumber
-		if reduction == loop.Any || reduction == loop.All {
-			domain = loop.ClassBool
-		}
-		for _, typ := range Types(domain) {
+		for _, typ := range Types(reducible(reduction)) {
 			for _, shape := range [][3]int64{{3, 131, 1}, {2, 5, 11}, {0, 5, 3}} {
 				cases = append(cases, reduce(reduction, typ, shape))
 			}
 		}
 	}
 	return cases
+}
+
+func reducible(reduction loop.Reduction) loop.Class {
+	if reduction == loop.Any || reduction == loop.All {
+		return loop.ClassBool
+	}
+	return loop.ClassNumber
 }
 
 // reduce combines along the middle of three dimensions.

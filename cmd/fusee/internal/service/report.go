@@ -269,14 +269,13 @@ func (c *CompiledGraph) plans() []*backend.Compiled {
 }
 
 func kernelsOf(plan *backend.Compiled, name string) []bytecode.Object {
-	var kernels []bytecode.Object
-	for _, kernel := range plan.Kernels {
-		kernels = append(kernels, describedKernel(kernel.Name, name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, kernel.Operations))
-	}
-	for _, call := range libraryCalls(plan.Plan) {
-		kernels = append(kernels, describedKernel(call, name, "library", "aten", "", []string{call}))
-	}
-	return kernels
+	loops := slice.Map(plan.Kernels, func(kernel backend.Kernel) bytecode.Object {
+		return describedKernel(kernel.Name, name, kernel.Device, kindOfLoop(kernel.Loop), kernel.Source, kernel.Operations)
+	})
+	calls := slice.Map(libraryCalls(plan.Plan), func(call string) bytecode.Object {
+		return describedKernel(call, name, "library", "aten", "", []string{call})
+	})
+	return append(loops, calls...)
 }
 
 // describe writes the stages of a differentiated graph, and what is kept from forward to backward.
