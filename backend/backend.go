@@ -24,6 +24,8 @@ type Options struct {
 	// Disjoint says that whoever runs a plan compares the addresses of its inputs first, as section 7 of docs/contracts.md says of "apart". Inputs that
 	// are written are no barriers then.
 	Disjoint bool
+	// Consumes says that a plan is handed its inputs to keep, and frees each after its last use.
+	Consumes bool
 	// Check runs the verifiers between passes.
 	Check bool
 }

@@ -234,9 +234,9 @@ func (p *plan) outputSlot(output operand) (int, error) {
 	return p.slot(output.tensor)
 }
 
-// free inserts a step after the last use of every slot that is neither input nor output.
+// free inserts a step after the last use of every slot that is no output, and no input either unless the plan is handed its inputs to keep.
 func (p *plan) free(outputs []int) {
-	inputs := len(p.compilation.program.inputs)
+	inputs := p.keptInputs()
 	seen := map[int]bool{}
 	var steps []step
 	for index := len(p.steps) - 1; index >= 0; index-- {
@@ -253,6 +253,15 @@ func (p *plan) free(outputs []int) {
 	}
 	slices.Reverse(steps)
 	p.steps = steps
+}
+
+// keptInputs counts the first slots that stay as long as the plan runs: sizes that change may be read from any input up to the end.
+func (p *plan) keptInputs() int {
+	shapes := p.compilation.graph.Shapes
+	if p.compilation.compiler.options.Consumes && (shapes == nil || len(shapes.Symbols()) == 0) {
+		return 0
+	}
+	return len(p.compilation.program.inputs)
 }
 
 // verify checks that every step touches slots that are there, and that those that are not returned are freed. The error names the step.

@@ -238,32 +238,56 @@ static PyObject *run_fallback(const LaunchPlan *plan, PyObject *const *inputs) {
     return NULL;
 }
 
-static PyObject *run_plan(LaunchPlan *plan, PyObject *const *inputs, Slot *slots) {
+/* Moves the inputs out of the caller's list, so that a step that frees one frees its memory. */
+static int take_inputs(const LaunchPlan *plan, Slot *slots, PyObject *list) {
+    for (Py_ssize_t i = 0; i < plan->input_count; i++) {
+        Py_INCREF(slots[i].object);
+        slots[i].owned = true;
+    }
+    return PyList_SetSlice(list, 0, PyList_GET_SIZE(list), NULL);
+}
+
+/* `taken` is the list that the inputs are in and are taken from, or NULL where they stay the caller's. */
+static PyObject *run_plan(LaunchPlan *plan, PyObject *const *inputs, Slot *slots, PyObject *taken) {
     for (Py_ssize_t i = 0; i < plan->input_count; i++)
         if (adopt_input(&slots[i], inputs[i], plan->input_kinds[i]))
             return NULL;
     int apart = plan->apart_count ? plan_inputs_are_apart(plan, slots) : 1;
     if (apart <= 0)
         return apart ? NULL : run_fallback(plan, inputs);
+    if (taken && take_inputs(plan, slots, taken))
+        return NULL;
     return run_steps(plan, slots) ? NULL : collect_outputs(plan, slots);
 }
 
 enum { STACK_SLOTS = 32 };
 
-PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names) {
-    LaunchPlan *plan = (LaunchPlan *)self;
+static PyObject *call_plan(LaunchPlan *plan, PyObject *const *inputs, Py_ssize_t count, PyObject *taken) {
     Slot stack[STACK_SLOTS], *slots = stack;
-    if (PyVectorcall_NARGS(count_flags) != plan->input_count || (keyword_names && PyTuple_GET_SIZE(keyword_names)))
+    if (count != plan->input_count)
         return PyErr_Format(PyExc_TypeError, "this launch plan takes %zd positional arguments", plan->input_count);
     if (plan->portable == torch.direct)
         return PyErr_Format(PyExc_RuntimeError, "torch was calibrated anew after this launch plan was made");
     if (plan->slot_count > STACK_SLOTS && !(slots = PyMem_Malloc((size_t)plan->slot_count * sizeof *slots)))
         return PyErr_NoMemory();
     memset(slots, 0, (size_t)plan->slot_count * sizeof *slots);
-    PyObject *outputs = run_plan(plan, args, slots);
+    PyObject *outputs = run_plan(plan, inputs, slots, taken);
     for (Py_ssize_t i = 0; i < plan->slot_count; i++)
         slot_clear(&slots[i]);
     if (slots != stack)
         PyMem_Free(slots);
     return outputs;
+}
+
+PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    bool named = keyword_names && PyTuple_GET_SIZE(keyword_names);
+    return call_plan(plan, args, named ? -1 : PyVectorcall_NARGS(count_flags), NULL);
+}
+
+/* consume(inputs) */
+PyObject *plan_consume(PyObject *self, PyObject *inputs) {
+    if (!PyList_CheckExact(inputs))
+        return PyErr_Format(PyExc_TypeError, "a launch plan takes its inputs out of a list, not of %R", inputs);
+    return call_plan((LaunchPlan *)self, ((PyListObject *)inputs)->ob_item, PyList_GET_SIZE(inputs), inputs);
 }

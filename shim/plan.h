@@ -67,6 +67,7 @@ typedef struct LaunchPlan {
     Kernel *kernels;
     bool portable; /* made for the portable path */
     bool no_grad;  /* the steps run with grad mode off */
+    bool consumes; /* its steps free inputs, which are taken from the caller by consume() */
     PyObject *fallback; /* called instead where inputs that must be apart overlap; may be NULL */
     ApartInput *apart;
     Py_ssize_t apart_count;
@@ -78,6 +79,7 @@ int plan_inputs_are_apart(LaunchPlan *plan, Slot *slots);
 /* `source` is the "apart" of a plan. */
 int plan_parse_apart(LaunchPlan *plan, PyObject *source, SlotUse *uses);
 
+PyObject *plan_consume(PyObject *self, PyObject *inputs);
 PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names);
 
 #endif

@@ -105,10 +105,13 @@ static int parse_kernel_step(const LaunchPlan *plan, PyObject *source, SlotUse *
 static int parse_free(PyObject *source, const LaunchPlan *plan, SlotUse *uses, TensorStep *step) {
     if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot))
         return -1;
-    if (step->slot >= 0 && step->slot < plan->input_count)
+    bool input = step->slot >= 0 && step->slot < plan->input_count;
+    if (input && !plan->consumes)
         return step->slot = -1, 0; /* borrowed: the caller's to free, and perhaps an output */
     if (use_slot(uses, step->slot, SLOT_TENSOR))
         return -1;
+    if (input)
+        plan->input_kinds[step->slot] = SLOT_TENSOR;
     uses->kinds[step->slot] = SLOT_EMPTY;
     return 0;
 }
@@ -348,6 +351,7 @@ static bool item_is_true(PyObject *plan, const char *key) {
 static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
     PyObject *apart = PyDict_GetItemString(source, "apart");
     plan->no_grad = item_is_true(source, "no_grad");
+    plan->consumes = item_is_true(source, "consumes");
     if (item_number(source, "inputs", &plan->input_count) || item_number(source, "slots", &plan->slot_count) ||
         prepare_slots(plan, uses) || (apart && plan_parse_apart(plan, apart, uses)))
         return -1;
@@ -363,7 +367,9 @@ static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
     Py_XDECREF(outputs);
     if (status)
         return -1;
-    memcpy(plan->input_kinds, uses->kinds, (size_t)plan->input_count * sizeof *uses->kinds);
+    for (Py_ssize_t i = 0; i < plan->input_count; i++)
+        if (uses->kinds[i] != SLOT_EMPTY) /* those are freed by a step, which notes their kind */
+            plan->input_kinds[i] = uses->kinds[i];
     mark_escapes(plan);
     return prepare_recycling(plan, item_is_true(source, "fresh"));
 }
@@ -480,6 +486,9 @@ static PyObject *plan_describe(PyObject *self, PyObject *Py_UNUSED(unused)) {
 }
 
 static PyMethodDef plan_methods[] = {
+    {"consume", plan_consume, METH_O,
+     "consume(inputs): as a call with the inputs in a list, which is empty afterwards; those that nothing else holds end where "
+     "the plan frees them."},
     {"describe", plan_describe, METH_NOARGS, "describe(): a tuple per step, with the way each operator is called."},
     {NULL, NULL, 0, NULL},
 };

@@ -177,5 +177,10 @@ class LaunchPlan:
 
     def __new__(cls, plan: dict[str, Any], fallback: Callable[..., Any] | None = None) -> LaunchPlan: ...
     def __call__(self, *inputs: Any) -> tuple[Any, ...]: ...
+    def consume(self, inputs: list[Any]) -> tuple[Any, ...]:
+        """As a call with the inputs in the list, which is empty afterwards.
+
+        One that nothing else holds ends where the plan frees it.
+        """
     def describe(self) -> list[tuple[Any, ...]]:
         """A tuple per step, its kind first; ("aten", operator, way) tells how each operator is called."""

@@ -25,7 +25,7 @@ class TrainedGraph:
         training = graph["training"]
         # A result that is used again would keep the whole history of the call before alive.
         self.forward = _shim.LaunchPlan({**training["forward"], "fresh": True})
-        self.backward = _shim.LaunchPlan({**training["backward"], "fresh": True})
+        self.backward = _shim.LaunchPlan({**training["backward"], "fresh": True, "consumes": True})
         self.results: int = training["results"]
         self.differentiable: list[bool] = training["differentiable"]
         self.saved: list[tuple[str, int]] = [tuple(place) for place in training["saved"]]
@@ -147,13 +147,14 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     import torch
 
     graph: TrainedGraph = ctx.graph
-    saved = ctx.saved_tensors
+    read = list(ctx.saved_tensors)
     given = graph.chosen(gradients)
     if torch.is_grad_enabled() or any(gradient is None for gradient in given):
         _check_unchanged(ctx)
         return graph.recomputed(ctx.inputs, given, ctx.random_state)
-    fitted = [graph.fitted(gradient, place) for place, gradient in enumerate(given)]
-    return graph.by_input(graph.backward(*saved, *fitted))
+    read.extend(graph.fitted(gradient, place) for place, gradient in enumerate(given))
+    ctx.maybe_clear_saved_tensors()  # unless the history is kept, the plan alone holds what it reads, and lets go of it
+    return graph.by_input(graph.backward.consume(read))
 
 
 def with_freed_history(run: Run, graph: dict[str, Any]) -> Run:

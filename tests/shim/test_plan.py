@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -663,3 +664,33 @@ def test_inputs_that_are_written_must_be_apart(mode: str, kernels: bytes) -> Non
         _shim.LaunchPlan(described)(base[:4], base.view(6, 2))
     with pytest.raises(ValueError, match="bad sizes"):
         _shim.LaunchPlan({**described, "apart": [(0, 0, 1, True)]})
+
+
+def test_consumed_inputs_end_where_they_are_freed() -> None:
+    """The second operator finds the memory of the first input free, which a weak reference shows."""
+    steps = [
+        ("aten", "relu", "", [("t", 0)], [2]),
+        ("free", 0),
+        ("aten", "add", "Tensor", [("t", 2), ("t", 1)], [3]),
+        ("free", 2),
+        ("free", 1),
+    ]
+    held = plan(2, 4, [3], steps, consumes=True)
+    x, y = torch.tensor([-1.0, 2.0]), torch.tensor([3.0, 4.0])
+    inputs, ended = [x, y], []
+    finalizer = weakref.finalize(x, ended.append, "x")
+    del x
+    (out,) = held.consume(inputs)
+    assert out.tolist() == [3.0, 6.0] and inputs == [] and ended == ["x"] and y.tolist() == [3.0, 4.0]
+    finalizer.detach()
+    assert held(torch.tensor([1.0]), torch.tensor([1.0]))[0].tolist() == [2.0]
+    for wrong in ([y], (y, y), [y, 1]):
+        with pytest.raises(TypeError):
+            held.consume(wrong)  # type: ignore[arg-type]
+
+
+def test_a_freed_input_is_not_read() -> None:
+    steps = [("free", 0), ("aten", "relu", "", [("t", 0)], [1])]
+    with pytest.raises(ValueError):
+        plan(1, 2, [1], steps, consumes=True)
+    assert plan(1, 2, [1], steps)(torch.tensor([-1.0, 1.0]))[0].tolist() == [0.0, 1.0]  # a borrowed one stays

@@ -54,7 +54,7 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 
 func (s *Service) planGraph(compiled *CompiledGraph, request *request, disjoint bool) {
 	compiled.warnings = s.missingGenerators(compiled.Graph, request)
-	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request, disjoint)
+	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request, backend.Options{Disjoint: disjoint})
 }
 
 // expandGraph writes the gradients that a graph asks for into it, and lowers it whole.
@@ -68,7 +68,7 @@ func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
 	default:
 		compiled.warnings = s.missingGenerators(compiled.Graph, request)
 		compiled.Freed = whole.Freed
-		compiled.Compiled = s.plan(whole.Graph, compiled, request, true)
+		compiled.Compiled = s.plan(whole.Graph, compiled, request, backend.Options{Disjoint: true})
 	}
 }
 
@@ -81,23 +81,20 @@ func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
 	}
 	compiled.warnings = s.missingGenerators(compiled.Graph, request)
 	trained := &TrainedGraph{Training: training}
-	if trained.ForwardPlan = s.plan(training.Forward, compiled, request, false); trained.ForwardPlan == nil {
+	if trained.ForwardPlan = s.plan(training.Forward, compiled, request, backend.Options{}); trained.ForwardPlan == nil {
 		return
 	}
-	if trained.BackwardPlan = s.plan(training.Backward, compiled, request, false); trained.BackwardPlan != nil {
+	if trained.BackwardPlan = s.plan(training.Backward, compiled, request, backend.Options{Consumes: true}); trained.BackwardPlan != nil {
 		compiled.Trained = trained
 	}
 }
 
-// plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why. Disjoint: Python runs the graph for calls whose
-// inputs overlap.
-func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request, disjoint bool) *backend.Compiled {
-	compiler := backend.New(backend.Options{
-		Emitters:           s.generators.forDevices(request.architecture),
-		RoundIntermediates: s.setting(request, "numerics") == "eager",
-		Disjoint:           disjoint,
-	})
-	plan, err := compiler.Compile(g)
+// plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why. The options say
+// how the plan is called.
+func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request, options backend.Options) *backend.Compiled {
+	options.Emitters = s.generators.forDevices(request.architecture)
+	options.RoundIntermediates = s.setting(request, "numerics") == "eager"
+	plan, err := backend.New(options).Compile(g)
 	if plan != nil {
 		compiled.warnings = append(compiled.warnings, plan.Warnings...)
 	}
