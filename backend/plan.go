@@ -78,19 +78,25 @@ func (p *plan) group(g *group, k *kernel) error {
 
 // countWrites has autograd know of the inputs that kernels wrote. Library calls tell it themselves, and inference tensors have no versions.
 func (p *plan) countWrites() {
+	written := p.compilation.program.written()
+	for slot, input := range p.compilation.program.inputs {
+		if input != nil && written[input.root] && input.meta.Flags&graph.FlagInference == 0 {
+			p.add(fmt.Sprintf("slot %d was written", slot), []int{slot}, "written", int64(slot))
+		}
+	}
+}
+
+// written holds the memory that operations write besides what they make.
+func (p *program) written() map[*tensor]bool {
 	written := map[*tensor]bool{}
-	for _, op := range p.compilation.program.operations {
+	for _, op := range p.operations {
 		for _, output := range op.outputs {
 			if output != nil && output.into != nil {
 				written[output.memory()] = true
 			}
 		}
 	}
-	for slot, input := range p.compilation.program.inputs {
-		if input != nil && written[input.root] && input.meta.Flags&graph.FlagInference == 0 {
-			p.add(fmt.Sprintf("slot %d was written", slot), []int{slot}, "written", int64(slot))
-		}
-	}
+	return written
 }
 
 // newSlot gives the tensor the next slot.

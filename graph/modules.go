@@ -191,10 +191,7 @@ func functionalDropout(c *caller) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := "aten.dropout.default"
-	if bound["inplace"] == true {
-		target = "aten.dropout_.default"
-	}
+	target := map[bool]string{false: "aten.dropout.default", true: "aten.dropout_.default"}[bound["inplace"] == true]
 	return c.call(target, bound["input"], bound["p"], bound["training"])
 }
 

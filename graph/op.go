@@ -116,16 +116,14 @@ func inPlaceRows(rows []row) []row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.kind != KindPointwise || r.traits&noInPlace != 0 })
 }
 
-func parseRows(rows []row) []*Op {
-	parsed := make([]*Op, len(rows))
-	for i, r := range rows {
-		schema, err := ParseSchema(r.schema)
-		if err != nil {
-			panic(err) // a typing mistake in the table, found by the first test
-		}
-		parsed[i] = &Op{Schema: schema, Kind: r.kind, Accepts: r.accepts, body: r.body, traits: r.traits, rule: r.rule}
+func parseRows(rows []row) []*Op { return slice.Map(rows, parseRow) }
+
+func parseRow(r row) *Op {
+	schema, err := ParseSchema(r.schema)
+	if err != nil {
+		panic(err) // a typing mistake in the table, found by the first test
 	}
-	return parsed
+	return &Op{Schema: schema, Kind: r.kind, Accepts: r.accepts, body: r.body, traits: r.traits, rule: r.rule}
 }
 
 func parseInPlaceRows(rows []row) []*Op {

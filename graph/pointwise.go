@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -310,15 +311,11 @@ func nanToNumFormula(c *inference, compute DType) string {
 }
 
 func divModeFormula(c *inference, compute DType) string {
-	switch mode := c.text("rounding_mode"); {
-	case mode == "floor":
-		return "floordiv(self, other)"
-	case mode == "trunc" && compute.IsFloat():
+	mode := c.text("rounding_mode")
+	if mode == "trunc" && compute.IsFloat() {
 		return "trunc(self / other)"
-	case mode == "trunc":
-		return "truncdiv(self, other)"
 	}
-	return "self / other"
+	return cmp.Or(map[string]string{"floor": "floordiv(self, other)", "trunc": "truncdiv(self, other)"}[mode], "self / other")
 }
 
 // powFormula uses the same special cases for constant exponents of floats as ATen's pow_tensor_scalar kernel.

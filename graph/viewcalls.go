@@ -1,6 +1,10 @@
 package graph
 
-import "strings"
+import (
+	"strings"
+
+	"fusee/internal/slice"
+)
 
 // viewFunctions covers functions that are views or copies depending on strides, and shorthand for views.
 func viewFunctions() map[string]function {
@@ -175,30 +179,24 @@ func broadcastTensors(c *caller) (Value, error) {
 			args = list.Items
 		}
 	}
-	shapes := make([][]Size, len(args))
-	for i, v := range args {
-		m, ok := MetaOf(v)
-		if !ok {
-			return nil, unknown("broadcast of something that is no tensor")
-		}
-		shapes[i] = m.Sizes
+	metas, ok := slice.MapAll(args, MetaOf)
+	if !ok {
+		return nil, unknown("broadcast of something that is no tensor")
 	}
-	shape, ok := c.graph.Shapes.broadcast(shapes...)
+	shape, ok := c.graph.Shapes.broadcast(slice.Map(metas, func(m *Meta) []Size { return m.Sizes })...)
 	if !ok || len(c.keywords) > 0 || len(args) == 0 {
 		return nil, unknown("shapes do not broadcast")
 	}
-	items := make([]Value, len(args))
-	for i, v := range args {
-		if c.graph.Shapes.AllEqual(shapes[i], shape) {
-			items[i] = v
-			continue
-		}
-		var err error
-		if items[i], err = c.call("aten.expand.default", v, sizeValues(shape)); err != nil {
-			return nil, err
-		}
+	items, err := slice.TryMap(args, func(v Value) (Value, error) { return c.expanded(v, shape) })
+	return List{Items: items, Tuple: true}, err
+}
+
+// expanded gives a tensor of the shape: the tensor itself where it has it.
+func (c *caller) expanded(v Value, shape []Size) (Value, error) {
+	if c.graph.Shapes.AllEqual(meta(v).Sizes, shape) {
+		return v, nil
 	}
-	return List{Items: items, Tuple: true}, nil
+	return c.call("aten.expand.default", v, sizeValues(shape))
 }
 
 func (c *caller) unaryView(target string) (Value, error) {

@@ -351,14 +351,14 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 // membersText lists the members of a set: constants stand in tuples of their own.
 func membersText(object bytecode.Object) string {
 	list, _ := object.(*bytecode.List)
-	texts := make([]string, len(list.Items))
-	for i, item := range list.Items {
-		if single, ok := item.(bytecode.Tuple); ok && len(single) == 1 {
-			item = single[0]
-		}
-		texts[i] = ConstantText(item)
+	return strings.Join(slice.Map(list.Items, memberText), ", ")
+}
+
+func memberText(item bytecode.Object) string {
+	if single, ok := item.(bytecode.Tuple); ok && len(single) == 1 {
+		item = single[0]
 	}
-	return strings.Join(texts, ", ")
+	return ConstantText(item)
 }
 
 // ConstantText writes a constant of the wire form as Python would; live objects by their number.

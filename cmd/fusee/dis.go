@@ -69,12 +69,14 @@ func (d *disassembly) run(out, problems io.Writer, file string) error {
 	if err != nil {
 		return err
 	}
+	return errors.Wrapf(d.write(out, code), "%s", file)
+}
+
+func (d *disassembly) write(out io.Writer, code *bytecode.Code) error {
 	if d.json {
-		err = writeInstructions(out, code)
-	} else {
-		err = bytecode.Disassemble(out, code)
+		return writeInstructions(out, code)
 	}
-	return errors.Wrapf(err, "%s", file)
+	return bytecode.Disassemble(out, code)
 }
 
 // read returns the code object of a source file or a compiled file.

@@ -16,6 +16,7 @@ import (
 	"fusee/bytecode"
 	"fusee/cmd/fusee/internal/report"
 	"fusee/cmd/fusee/internal/service"
+	"fusee/internal/slice"
 	"fusee/symbolic"
 	"fusee/trace"
 )
@@ -188,17 +189,18 @@ func runGraphs(ctx context.Context, shown *replayShown, replayed *service.Replay
 		ctx = context.Background()
 	}
 	for i, compilation := range replayed.Compilations {
-		for _, graph := range compilation.Graphs {
-			run := runShown{Graph: graph.Graph.Name}
-			comparison, err := graph.Compare(ctx, inputs, seed)
-			if err == nil {
-				run.Outputs, run.Largest = comparison.Outputs, &comparison.Largest
-			} else {
-				run.Problem = problemOf(err)
-			}
-			shown.Compilations[i].Runs = append(shown.Compilations[i].Runs, run)
-		}
+		shown.Compilations[i].Runs = slice.Map(compilation.Graphs, func(graph *service.CompiledGraph) runShown {
+			return runGraph(ctx, graph, inputs, seed)
+		})
 	}
+}
+
+func runGraph(ctx context.Context, graph *service.CompiledGraph, inputs []json.RawMessage, seed uint64) runShown {
+	comparison, err := graph.Compare(ctx, inputs, seed)
+	if err != nil {
+		return runShown{Graph: graph.Graph.Name, Problem: problemOf(err)}
+	}
+	return runShown{Graph: graph.Graph.Name, Outputs: comparison.Outputs, Largest: &comparison.Largest}
 }
 
 func problemOf(err error) string {
