@@ -23,6 +23,7 @@ _MOST_ELEMENTS = 1 << 13
 _VALUE = 1  # in the arguments: a valid index of most dimensions, and no division by zero
 _OTHER_VALUE = 0
 _ELSEWHERE = frozenset({"Tensor.cuda", "Tensor.xpu", "Tensor.pin_memory", "Tensor.share_memory_", "Tensor.numpy"})
+_OF_TORCH = frozenset({"aten", "prim", "prims", "mkldnn", "quantized"})  # other operators run code of the program's
 _READS_VALUES = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
 
 
@@ -31,11 +32,13 @@ class NotSmall(Exception):
 
 
 class _Recorder(fake.Recorder):  # type: ignore[no-untyped-call]
-    """Refuses operators whose results' metadata depend on values."""
+    """Refuses operators whose results' metadata depend on values, and leaves those of programs to their fake forms."""
 
     read_a_value = False  # a tensor was used as a number
 
     def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.namespace not in _OF_TORCH:
+            raise NotSmall
         if function is torch.ops.aten._local_scalar_dense.default:
             self.read_a_value = True
         elif any(tag in function.tags for tag in _READS_VALUES):
