@@ -58,14 +58,16 @@ class _Reader:
     def __init__(self, function: Any, bound: tuple[Any, ...]) -> None:
         self._function = function
         self._bound = bound
+        self._dict_getters: dict[type, Callable[[object], dict[str, Any] | None]] = {}
 
     def reach(self, accessor: Tree, parent: Any) -> Any:
         """The value of one accessor, or ``slots.ABSENT``."""
-        kind, *rest = accessor
+        kind = accessor[0]
         try:
-            if kind in _ROOTS:
-                return _ROOTS[kind](self, *rest)
-            return _STEPS[kind](parent, *rest)
+            if kind == "field":  # most of those that lead through a tree of modules
+                return self.field(parent, accessor[1])
+            root = _ROOTS.get(kind)
+            return _STEPS[kind](parent, *accessor[1:]) if root is None else root(self, *accessor[1:])
         except (Unreachable, LookupError, AttributeError, TypeError, ValueError):
             return slots.ABSENT
 
@@ -86,6 +88,17 @@ class _Reader:
         """The function object that was called."""
         return self._function
 
+    def field(self, parent: Any, name: str) -> Any:
+        """An instance attribute."""
+        cls = type(parent)
+        getter = self._dict_getters.get(cls)
+        if getter is None:
+            getter = self._dict_getters[cls] = slots.dict_getter(cls)
+        namespace = getter(parent)
+        if namespace is None or name not in namespace:
+            raise Unreachable
+        return namespace[name]
+
 
 class _Binder(_Reader):
     """Walks a guard tree along with the values its accessors reach."""
@@ -98,19 +111,25 @@ class _Binder(_Reader):
     def node(self, tree: Tree, parent: Any, above: Path) -> Tree:
         """One node and its children."""
         accessor, checks, capture, children = tree
-        accessor = tuple(accessor)
-        live = ("object", self._table.object(accessor[1])) if _is_object(accessor) else tuple(map(self._part, accessor))
+        live = ("object", self._table.object(accessor[1])) if accessor[0] == "object" else self._parts(accessor)
         value = self.reach(live, parent)
-        bound_checks = tuple(self._check(check, value) for check in checks)
         path = (*above, live)
+        bound_checks = tuple([self._check(check, value) for check in checks])
         for check in bound_checks:
             self._note(path, check)
-        return live, bound_checks, capture, tuple(self.node(child, value, path) for child in children)
+        return live, bound_checks, capture, tuple([self.node(child, value, path) for child in children])
+
+    def _parts(self, parts: Tree) -> Tree:
+        """The parts of an accessor or check with live objects."""
+        for part in parts:
+            if type(part) is tuple or type(part) is list:
+                return tuple(map(self._part, parts))
+        return tuple(parts)
 
     def _check(self, check: Tree, value: Any) -> Tree:
         if check[0] == "members":
             return "members", tuple(self._table.object(part[1]) if _is_object(part) else part[0] for part in check[1])
-        found = tuple(map(self._part, check))
+        found = self._parts(check)
         if found[0] in _PREDICATES:
             return "predicate", _predicate(found)
         if found[0] != "tensor":
@@ -122,6 +141,8 @@ class _Binder(_Reader):
 
     def _part(self, part: Any) -> Any:
         """An operand of a check; keys of a dict may be live objects too."""
+        if type(part) is str:
+            return part
         if type(part) is list:
             return [self._part(item) for item in part]
         return self._table.object(part[1]) if _is_object(part) else part
@@ -160,13 +181,6 @@ _ROOTS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _field(parent: Any, name: str) -> Any:
-    namespace = slots.instance_dict(parent)
-    if namespace is None or name not in namespace:
-        raise Unreachable
-    return namespace[name]
-
-
 def _item(parent: Any, index: int) -> Any:
     kind = next((kind for kind in (tuple, deque) if slots.is_a(parent, kind)), list)
     return kind.__getitem__(parent, index)
@@ -174,7 +188,6 @@ def _item(parent: Any, index: int) -> Any:
 
 _STEPS: dict[str, Callable[..., Any]] = {
     "attr": getattr,
-    "field": _field,
     "dict": slots.instance_dict,
     "key": dict.__getitem__,
     "item": _item,
