@@ -382,7 +382,7 @@ func (c *inference) checkMutation(v Value) error {
 			return ErrForbidden // fake tensors have no memory that could overlap
 		}
 	}
-	if c.op.Kind == KindIndex && c.readsMemoryOf(v) || (c.op.Kind == KindPointwise || c.op.Kind == KindCopy) && c.readsPartOf(v) {
+	if c.readsWhatItWrites(v) {
 		return ErrForbidden
 	}
 	if c.state.GradMode && c.graph.leafRoot(v) {
@@ -397,46 +397,64 @@ func (c *inference) checkMutation(v Value) error {
 	return nil
 }
 
+// readsWhatItWrites says whether eager refuses to write into v for what the operator reads, or computes from what it has written already.
+func (c *inference) readsWhatItWrites(v Value) bool {
+	switch c.op.Kind {
+	case KindPointwise, KindCopy:
+		return c.readsPartOf(v)
+	case KindIndex, KindMatrix, KindReduction, KindScan, KindShape:
+		return c.readsMemoryOf(v)
+	}
+	return false
+}
+
+// ShareMemory says whether two values show the memory of one tensor, or of two that had one storage at capture.
+func ShareMemory(a, b Value) bool {
+	a, b = Owner(a), Owner(b)
+	one, okOne := a.(*Input)
+	other, okOther := b.(*Input)
+	return SameValue(a, b) || okOne && okOther && one.Memory != 0 && one.Memory == other.Memory
+}
+
 // readsMemoryOf says whether an argument beside v itself, of which there may be several, shares its memory.
 func (c *inference) readsMemoryOf(v Value) bool {
 	written := 0
 	for _, other := range c.tensors() {
 		if SameValue(other, v) {
 			written++
-		} else if SameValue(Owner(other), Owner(v)) {
+		} else if ShareMemory(other, v) {
 			return true
 		}
 	}
 	return written > 1
 }
 
-// readsPartOf says whether an argument of known layout shares part of the memory of v, or all of it in another order
-// (at::get_overlap_status).
+// readsPartOf says whether an argument shares part of the memory of v, or all of it in another order (at::get_overlap_status).
 func (c *inference) readsPartOf(v Value) bool {
+	sharing := slices.DeleteFunc(c.tensors(), func(other Value) bool {
+		return SameValue(other, v) || !ShareMemory(other, v)
+	})
+	if len(sharing) == 0 {
+		return false // nothing is asked of sizes that change
+	}
 	written := meta(v)
 	begin, end, known := c.shapes.memory(written)
-	return known && slices.ContainsFunc(c.tensors(), func(other Value) bool {
-		if SameValue(other, v) || !SameValue(Owner(other), Owner(v)) {
-			return false
-		}
+	return known && slices.ContainsFunc(sharing, func(other Value) bool {
 		read := meta(other)
 		first, last, known := c.shapes.memory(read)
-		if !known || last <= begin || end <= first {
+		if !known || c.shapes.LessEqual(last, begin) || c.shapes.LessEqual(end, first) {
 			return false
 		}
-		return first != begin || last != end || !slices.EqualFunc(read.Strides, written.Strides, sameStatic)
+		return !c.shapes.Equal(first, begin) || !c.shapes.Equal(last, end) || !c.shapes.AllEqual(read.Strides, written.Strides)
 	})
 }
 
-func sameStatic(a, b Size) bool { return a.Hint == b.Hint }
-
-// memory is the range of elements that a dense tensor of static layout takes; known is false for others and those without elements.
-func (e *ShapeEnvironment) memory(m *Meta) (begin, end int64, known bool) {
-	layout := slices.Concat(m.Sizes, m.Strides, []Size{m.Offset})
-	if slices.ContainsFunc(layout, Size.isSymbolic) || e.anyZero(m.Sizes) || !e.isDense(m) {
-		return 0, 0, false
+// memory is the range of elements that a dense tensor takes; known is false for others and those without elements.
+func (e *ShapeEnvironment) memory(m *Meta) (begin, end Size, known bool) {
+	if e.anyZero(m.Sizes) || !e.isDense(m) {
+		return begin, end, false
 	}
-	return m.Offset.Hint, m.Offset.Hint + e.Product(m.Sizes).Hint, true
+	return m.Offset, e.Add(m.Offset, e.Product(m.Sizes)), true
 }
 
 // isForeignView says whether v is a view that was made before the graph, by a function that may have returned several at once.

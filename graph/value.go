@@ -33,6 +33,8 @@ type Input struct {
 	Kind  InputKind
 	Meta  Meta
 	Size  Size
+	// Memory names the storage of a tensor at capture, which inputs with the same number share; 0 where it is not known.
+	Memory int64
 }
 
 // List is a Python list, or a tuple when Tuple is set.

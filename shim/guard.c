@@ -166,14 +166,25 @@ static PyObject *reduced_progress(PyObject *iterator) {
     return progress;
 }
 
-/* The position in a dict, or how many numbers are left of a range. */
+/* Whether an iterator over a dict raises at the next step as the dict grew or shrank; asked where nothing seems to be left. */
+static bool is_stale(PyObject *iterator) {
+    PyObject *reduced = PyObject_CallMethod(iterator, "__reduce__", NULL);
+    Py_XDECREF(reduced);
+    return !reduced;
+}
+
+/* The position in a dict, -1 where it grew or shrank meanwhile, or how many numbers are left of a range. */
 static PyObject *hinted_progress(PyObject *iterator) {
     PyObject *dict = viewed(iterator), *left = PyObject_CallMethod(iterator, "__length_hint__", NULL);
     if (!left || !dict)
         return left;
-    PyObject *position = PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - PyLong_AsSsize_t(left));
+    Py_ssize_t rest = PyLong_AsSsize_t(left);
     Py_DECREF(left);
-    return position;
+    if (rest == 0 && is_stale(iterator)) {
+        PyErr_Clear();
+        return PyLong_FromLong(-1);
+    }
+    return PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - rest);
 }
 
 /* How far an iterator is; a new reference, or NULL for what is none and at the end. */

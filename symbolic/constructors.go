@@ -58,7 +58,9 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 			return &Tuple{items: items, class: sizeType()}, true, err
 		}
 		return &Tuple{class: sizeType()}, true, nil
-	case "torch.device", "torch.finfo", "torch.iinfo", "numpy.finfo", "numpy.iinfo":
+	case "torch.device":
+		return in.constructDevice(c, arguments)
+	case "torch.finfo", "torch.iinfo", "numpy.finfo", "numpy.iinfo":
 		return in.evaluateClass(c, arguments)
 	case "numpy.dtype":
 		return in.evaluateClass(c, arguments)
@@ -342,6 +344,15 @@ func (in *Interpreter) evaluateClass(c *Class, arguments Arguments) (Value, bool
 	}
 	value, err := in.outcomeValue(outcome)
 	return value, true, err
+}
+
+// constructDevice makes a device that is no object yet: the rewritten code makes another one at each call.
+func (in *Interpreter) constructDevice(c *Class, arguments Arguments) (Value, bool, error) {
+	value, known, err := in.evaluateClass(c, arguments)
+	if device, ok := value.(*LibraryValue); ok && err == nil {
+		return &LibraryValue{kind: device.kind, text: device.text}, known, nil
+	}
+	return value, known, err
 }
 
 func (in *Interpreter) constructPartial(values []Value, keywords []KeywordArgument) (Value, bool, error) {

@@ -97,7 +97,8 @@ func (in *Interpreter) walkerOf(kind string, walked, progress bytecode.Object, o
 	return in.walkerFrom(value, kind, int(position))
 }
 
-// walkerFrom walks over a list, a tuple or a dict from a position on; over dicts that the capture has changed before, Python must.
+// walkerFrom walks over a list, a tuple or a dict from a position on, which is negative where the dict grew or shrank before; over dicts that the
+// capture has changed, Python must.
 func (in *Interpreter) walkerFrom(walked Value, kind string, position int) (iterator, error) {
 	switch v := walked.(type) {
 	case *List:
@@ -111,7 +112,7 @@ func (in *Interpreter) walkerFrom(walked Value, kind string, position int) (iter
 		}
 		keys := entryKeys(entries)
 		view := strings.TrimSuffix(strings.TrimPrefix(kind, "dict_"), "iterator") + "s"
-		return &dictIterator{dict: v, origin: v, kind: view, keys: keys, position: position, born: in.frame.step}, err
+		return &dictIterator{dict: v, origin: v, kind: view, keys: keys, position: max(position, 0), stale: position < 0, born: in.frame.step}, err
 	}
 	return nil, nil
 }

@@ -60,6 +60,7 @@ type dictIterator struct {
 	keys     []Value // at the start
 	position int
 	last     *dictEntry // that was given last
+	stale    bool       // the dict grew or shrank, which every step raises from then on
 	born     int        // the step that made it
 }
 
@@ -71,8 +72,8 @@ func (v *dictIterator) next(in *Interpreter) (Value, error) {
 	if err != nil || v.position > len(v.keys) {
 		return nil, err
 	}
-	if len(entries) != len(v.keys) {
-		v.position = len(v.keys) + 1
+	if v.stale || len(entries) != len(v.keys) {
+		v.stale = true
 		return nil, in.raise("RuntimeError", "dictionary changed size during iteration")
 	}
 	if v.position == len(v.keys) {
@@ -94,6 +95,7 @@ const smallTable = 5
 // checkEnd finds keys that came behind the last one while others went: CPython sees them at the end of the walk.
 func (v *dictIterator) checkEnd(in *Interpreter) error {
 	if v.last == nil || !v.last.deleted {
+		v.position = len(v.keys) + 1
 		return nil
 	}
 	if v.dict.object != nil || len(v.dict.entries) > smallTable {

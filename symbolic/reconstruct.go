@@ -73,7 +73,14 @@ func (cg *generator) load(value Value) error {
 			return nil
 		}
 	case *LibraryValue:
-		return cg.loadLibrary(v)
+		if v.kind != "device" {
+			cg.loadLibrary(v)
+			return nil
+		}
+		if v.path != nil {
+			cg.loadSource(v.path) // an equal one may be given at the next call
+			return nil
+		}
 	case *Cell:
 		if v.free > 0 {
 			free := len(cg.base.LocalsPlusNames) - len(cg.base.FreeVars()) + v.free - 1
@@ -132,16 +139,12 @@ func (cg *generator) loadSource(source *guards.Source) {
 	cg.loadSlot(cg.captured[index])
 }
 
-func (cg *generator) loadLibrary(v *LibraryValue) error {
-	switch {
-	case v.id != 0:
+func (cg *generator) loadLibrary(v *LibraryValue) {
+	if v.id != 0 {
 		cg.placeholder("object", int64(v.id))
-	case v.kind == "device":
-		cg.loadConst(bytecode.Tuple{"$fusee", "make", bytecode.Tuple{"torch.device", v.text}})
-	default:
-		cg.placeholder("name", "torch."+v.text)
+		return
 	}
-	return nil
+	cg.placeholder("name", "torch."+v.text)
 }
 
 // output is the variable that holds a tensor the graph computes.
@@ -336,6 +339,8 @@ func partsOf(value Value) []Value {
 
 func (cg *generator) buildPlain(value Value) error {
 	switch v := value.(type) {
+	case *LibraryValue:
+		return cg.construct("torch.device", text(v.text)) // each call makes one of its own, as Tensor.device does
 	case *Tuple:
 		return cg.buildTuple(v)
 	case *List:
@@ -406,7 +411,7 @@ func (cg *generator) buildPlain(value Value) error {
 	case *setIterator:
 		return cg.buildSetIterator(v)
 	case *dictIterator:
-		if entries, err := v.dict.live(cg.in); err != nil || len(entries) != len(v.keys) {
+		if entries, err := v.dict.live(cg.in); err != nil || v.stale || len(entries) != len(v.keys) {
 			return &cannotRebuild{v.born, v.typeName()}
 		}
 		return cg.helper("make_iterator", v.origin, integer(int64(v.position)))

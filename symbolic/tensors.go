@@ -38,7 +38,9 @@ func (in *Interpreter) tensorValue(t *Tensor) (graph.Value, error) {
 		if t.source == nil {
 			return nil, errors.New("a tensor of the host without a source")
 		}
-		t.value = in.graph.AddTensor("", t.meta)
+		input := in.graph.AddTensor("", t.meta)
+		input.Memory = in.storageOf(t)
+		t.value = input
 		in.inputs = append(in.inputs, t)
 		in.arguments = append(in.arguments, t)
 	}
@@ -333,6 +335,9 @@ func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
 	}
 	if in.changesUnseenLeaf(call) {
 		return nil, unsupported(reasonTensorCall, "%s where gradients were off at the start, and are on", call.target)
+	}
+	if call.readsWhatItWrites() {
+		return nil, unsupported(reasonTensorCall, "%s reads the memory that it writes", call.target)
 	}
 	for i, arg := range call.args {
 		call.args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call

@@ -35,7 +35,8 @@ def viewed(value: Any) -> Any:
 
 
 def progress(iterator: Any) -> int:
-    """The position in a list, tuple or dict, an enumerate's next number, a zip's strictness, a range's rest."""
+    """The position in a list, tuple or dict (-1 in one that grew or shrank), what an enumerate gives next, a zip's
+    strictness, a range's rest."""
     kind = type(iterator)
     reduced: Any = None if kind in _DICT_WALKERS or kind is type(iter(range(0))) else iterator.__reduce__()
     if kind is enumerate:
@@ -45,7 +46,18 @@ def progress(iterator: Any) -> int:
     if reduced is not None:
         return int(reduced[2])
     left = operator.length_hint(iterator)
-    return len(viewed(iterator)) - left if kind in _DICT_WALKERS else left
+    if kind not in _DICT_WALKERS:
+        return left
+    return len(viewed(iterator)) - left if left or not _is_stale(iterator) else -1
+
+
+def _is_stale(iterator: Any) -> bool:
+    """Whether an iterator over a dict raises at the next step; its length is 0 then too."""
+    try:
+        iterator.__reduce__()
+    except RuntimeError:
+        return True
+    return False
 
 
 def weakly(value: Any) -> Callable[[], Any]:
