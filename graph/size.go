@@ -27,8 +27,6 @@ func Hints(sizes []Size) []int64 { return slice.Map(sizes, func(s Size) int64 { 
 // IsStatic says whether the size is a plain number.
 func (s Size) IsStatic() bool { return s.Expr == nil }
 
-func (s Size) isSymbolic() bool { return s.Expr != nil }
-
 // String prints the number or the expression.
 func (s Size) String() string {
 	if s.Expr == nil {

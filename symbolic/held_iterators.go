@@ -26,7 +26,7 @@ func (v *heldIterator) next(in *Interpreter) (Value, error) {
 	}
 	item, err := v.walker.next(in)
 	v.taken++
-	v.ended = item == nil
+	v.ended = item == nil && err == nil
 	in.recordAdvance(v)
 	return item, err
 }

@@ -386,13 +386,20 @@ func (in *Interpreter) setThroughDescriptor(found Value, owner *Instance, value 
 			return true, unsupported(reasonMutation, "%s", d.name)
 		}
 	case *Instance:
-		hook, arguments := "__set__", []Value{d, owner, value}
+		hook, counterpart, arguments := "__set__", "__delete__", []Value{d, owner, value}
 		if value == nil {
-			hook, arguments = "__delete__", arguments[:2]
+			hook, counterpart, arguments = counterpart, hook, arguments[:2]
 		}
 		setter, _, err := in.classLookup(d.class, hook)
-		if err != nil || setter == nil {
+		if err != nil {
 			return false, err
+		}
+		if setter == nil {
+			other, _, err := in.classLookup(d.class, counterpart)
+			if err != nil || other == nil {
+				return false, err
+			}
+			return true, in.raise("AttributeError", hook) // with one of the two, CPython asks for either
 		}
 		_, err = in.tailCall(setter, Arguments{Positional: arguments})
 		return true, err

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from outcome import run
 
 import fusee
 
@@ -146,3 +147,47 @@ def test_dict_that_grows_while_it_is_walked() -> None:
         table = {"a": 1, "b": 2}
         outcomes.append((function(iter(table), table, torch.ones(2))[1:], list(table)))
     assert outcomes[1:] == outcomes[:1] * 2
+
+
+@fusee.disable
+def seen_by_python(value: Any) -> Any:
+    return value
+
+
+def grown_in_a_loop_with_a_break(table: dict[int, int]) -> Any:
+    for value in table.values():
+        table[len(table)] = 1
+        seen_by_python(value)
+    return table
+
+
+def shrunk_and_grown(table: dict[int, int]) -> Any:
+    walk = iter(table)
+    found: list[Any] = [next(walk)]
+    table[7] = 7
+    seen_by_python(found)
+    for key in range(3):
+        try:
+            found.append(next(walk, "end"))
+        except RuntimeError as error:
+            found.append(str(error))
+        del table[7 + key]
+        table[8 + key] = 1
+    return found
+
+
+def grown_behind_the_end(table: dict[int, int]) -> Any:
+    walk = iter(table)
+    found: list[Any] = [*walk]
+    table[7] = 7
+    found.append(next(walk, "end"))
+    seen_by_python(found)
+    return [*found, next(walk, "end")]
+
+
+@pytest.mark.parametrize("function", [grown_in_a_loop_with_a_break, shrunk_and_grown, grown_behind_the_end])
+def test_dicts_that_change_size_while_they_are_walked(function: Callable[..., Any]) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for table in ({0: 1, 1: 2}, {0: 1}, {0: 1, 1: 2}):
+        assert run(compiled, (table,), {}, __file__) == run(function, (table,), {}, __file__)

@@ -328,3 +328,16 @@ def test_instances_of_classes_below_others_in_python_are_captured() -> None:
 
     compiled = fusee.compile(program, fullgraph=True)
     torch.testing.assert_close(compiled(torch.ones(2)), program(torch.ones(2)))
+
+
+def test_each_call_makes_devices_of_its_own() -> None:
+    def devices(x: torch.Tensor, given: torch.device) -> list[torch.device]:
+        made = torch.device("cpu")
+        return [x.device, x.device, given, made, made]
+
+    def identities(function: Any) -> list[list[int]]:
+        found = [device for _ in range(3) for device in function(torch.ones(2), torch.device("cpu"))]
+        return [[index for index, other in enumerate(found) if one is other] for one in found]
+
+    fusee.reset()
+    assert identities(fusee.compile(devices)) == identities(devices)

@@ -75,6 +75,28 @@ def deleting_what_is_not_there(target: Any, log: list[Any]) -> Any:
         return error.args, error.name
 
 
+class SetOnly:
+    def __set__(self, owner: Any, value: Any) -> None: ...
+
+
+class DeletedOnly:
+    def __delete__(self, owner: Any) -> None: ...
+
+
+class Described:
+    one, other = SetOnly(), DeletedOnly()
+
+
+def with_half_a_descriptor(target: Any, log: list[Any]) -> Any:
+    target.one = 1
+    del target.other
+    for change in (lambda: delattr(target, "one"), lambda: setattr(target, "other", 2)):
+        try:
+            change()
+        except AttributeError as error:
+            log.append(error.args)
+
+
 def a_huge_index(items: list[int], index: int) -> Any:
     try:
         with contextlib.suppress(TypeError):
@@ -193,6 +215,7 @@ def what_sizes_and_tensors_are(x: torch.Tensor) -> Any:
 
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
+    (with_half_a_descriptor, [(Described(), [])]),
     (what_sizes_and_tensors_are, [(torch.ones(2, 3),)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),

@@ -80,6 +80,46 @@ def one_row_from_another(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def a_row_added_to_all(x: torch.Tensor, index: int) -> torch.Tensor:
+    x.add_(x[index])
+    return x
+
+
+def part_of_it_transposed(x: torch.Tensor) -> torch.Tensor:
+    x.sub_(torch.tensor_split(x, 2)[0].mT)
+    return x
+
+
+def a_column_added_to_all(x: torch.Tensor) -> torch.Tensor:
+    x += x[:1].narrow(1, 0, 1)
+    return x
+
+
+@fusee.disable
+def left_to_python(x: torch.Tensor) -> None:
+    x.add_(1)
+
+
+def a_row_from_before_a_break(x: torch.Tensor, index: int) -> torch.Tensor:
+    row = x[index]
+    left_to_python(row)
+    row.copy_(row * 3)
+    x.add_(row)
+    return x
+
+
+def sums_of_itself_the_other_way(x: torch.Tensor) -> torch.Tensor:
+    x.cumsum_(0)
+    torch.cumsum(x.t(), 0, out=x)
+    return x
+
+
+def a_product_with_itself(x: torch.Tensor) -> torch.Tensor:
+    x = x * 1
+    x.addmm_(x.t(), x)
+    return x
+
+
 def resized_for_what_is_written(x: torch.Tensor) -> torch.Tensor:
     torch.add(torch.ones(1), torch.ones(1, 3), out=x)
     return x
@@ -95,15 +135,22 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (rows_that_overlap, [(torch.ones(3, 2), [])]),
     (the_same_elements_in_another_shape, [(torch.ones(1, 3),), (torch.ones(3),)]),
     (resized_for_what_is_written, [(torch.ones(3),), (torch.ones(1, 3),)]),
-    (one_row_from_another, [(torch.ones(2, 3),)]),
+    (one_row_from_another, [(torch.ones(2, 3),), (torch.ones(4, 2),), (torch.ones(2, 0),)]),
+    (a_row_added_to_all, [(torch.ones(4, 2), 0), (torch.ones(5, 3), 3), (torch.ones(1, 2), 0)]),
+    (part_of_it_transposed, [(torch.ones(2, 3),), (torch.ones(4, 2),), (torch.ones(1, 2),)]),
+    (a_column_added_to_all, [(torch.ones(2, 3),), (torch.ones(4, 1),), (torch.ones(1, 1),)]),
+    (a_row_from_before_a_break, [(torch.ones(4, 3), 3), (torch.ones(4, 3), 1)]),
+    (sums_of_itself_the_other_way, [(torch.arange(9.0).view(3, 3),)]),
+    (a_product_with_itself, [(torch.ones(3, 3),), (torch.ones(1, 1),)]),
 ]
 
 
 @pytest.mark.filterwarnings("error::fusee.FuseeWarning")  # what runs as plain Python is the same anyway
+@pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize(("function", "calls"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
-def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
+def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]], dynamic: bool | None) -> None:
     fusee.reset()
-    compiled = fusee.compile(function)
+    compiled = fusee.compile(function, dynamic=dynamic)
     for arguments in calls:
         assert run(compiled, arguments, {}, __file__) == run(function, arguments, {}, __file__)
 
