@@ -285,10 +285,11 @@ func (b *builder) neededSlots() map[*slot]bool {
 // and shares its entries.
 func (b *builder) compact() {
 	consts, names := newCompactor(), newCompactor()
+	first := firstEqual(b.consts)
 	for _, i := range b.output {
 		switch i.Opcode.Info().Argument {
 		case bytecode.ArgumentConstant, bytecode.ArgumentKeywordNames:
-			i.Arg = consts.place(i.Arg)
+			i.Arg = consts.place(first[i.Arg])
 		case bytecode.ArgumentName:
 			i.Arg = names.place(i.Arg)
 		case bytecode.ArgumentGlobalName:
@@ -304,6 +305,24 @@ func (b *builder) compact() {
 		usedNames[k] = b.names[old]
 	}
 	b.consts, b.names = usedConsts, usedNames
+}
+
+// firstEqual gives for each constant the first one that is an equal int or text: as in code that CPython compiles they are one object.
+func firstEqual(consts []bytecode.Object) []int {
+	known := map[bytecode.Object]int{}
+	first := make([]int, len(consts))
+	for k, constant := range consts {
+		first[k] = k
+		switch constant.(type) {
+		case int64, string:
+			if equal, is := known[constant]; is {
+				first[k] = equal
+			} else {
+				known[constant] = k
+			}
+		}
+	}
+	return first
 }
 
 // compactor renumbers indices in order of first use.

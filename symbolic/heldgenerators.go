@@ -72,3 +72,45 @@ func (in *Interpreter) storeFast(f *Frame, index int) error {
 	f.locals[index] = f.pop()
 	return nil
 }
+
+// tracebackWanted is what a break says at which Python raises an exception whose traceback the program looks at.
+const tracebackWanted = "a traceback"
+
+// keepForTraceback has the variables of frames that an exception is raised in cross the break though nothing reads them any more: whoever looks at
+// the traceback finds them. Those that only exist in the capture are left out where making them might fail.
+func keepForTraceback(frames []*Frame) {
+	for _, f := range frames {
+		for k, value := range f.locals {
+			f.kept[k] = f.kept[k] || value != nil && !ownName(f.code.LocalsPlusNames[k]) && easilyMade(value, 0)
+		}
+	}
+}
+
+// easilyMade tells values that rewritten code loads, or puts together from such.
+func easilyMade(value Value, nesting int) bool {
+	const most = 8
+	var items []Value
+	switch v := value.(type) {
+	case *Lazy:
+		return v.value == nil || easilyMade(v.value, nesting)
+	case *Constant, *Number:
+		return true
+	case *Tensor:
+		return v.id == 0 && v.class == nil && len(v.attributes) == 0 && !v.madeParameter() || objectOf(v) != nil
+	case *Tuple:
+		if v.class == nil {
+			items = v.items
+		}
+	case *List:
+		items = v.items
+	}
+	if objectOf(value) != nil {
+		return true
+	}
+	for _, item := range items {
+		if nesting == most || !easilyMade(item, nesting+1) {
+			return false
+		}
+	}
+	return items != nil
+}

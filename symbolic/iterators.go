@@ -132,11 +132,18 @@ type goIterator struct {
 	again func() (kind, name string, arguments []Value)
 	// born is the step that made it, where capture breaks when Python cannot be given what is left of it.
 	born int
+	// walking says that it is taking an item, for which it may run the program's code.
+	walking bool
 }
 
 func (v *goIterator) typeName() string { return v.kind }
 
 func (v *goIterator) next(in *Interpreter) (Value, error) {
+	if v.walking {
+		return nil, unsupported(reasonIteration, "%s, by code that it runs itself", v.kind)
+	}
+	v.walking = true
+	defer func() { v.walking = false }()
 	in.activity++
 	return v.step(in)
 }

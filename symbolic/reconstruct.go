@@ -452,7 +452,7 @@ func refused(value Value) error {
 	case *chosenNumber:
 		return &cannotRebuild{v.born, "an int or a tensor"}
 	case *tracebackValue:
-		return &cannotRebuild{v.exception.exception.raisedAt, "a traceback"}
+		return &cannotRebuild{v.exception.exception.raisedAt, tracebackWanted}
 	}
 	return &cannotRebuild{0, value.typeName()}
 }

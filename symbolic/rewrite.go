@@ -325,6 +325,9 @@ func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
 	if err := in.keepGenerators(frames); err != nil {
 		return err
 	}
+	if reason.Reason == reasonException || reason.Detail == tracebackWanted {
+		keepForTraceback(frames)
+	}
 	cg := in.generatorFor(frames[0])
 	cg.position = frames[0].current.Position
 	if err := cg.writeEffects(); err != nil {

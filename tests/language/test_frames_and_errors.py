@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import traceback
 from typing import Any
 
 import pytest
+import torch
 
 import fusee
 
@@ -80,3 +82,23 @@ def test_breaks_that_lead_to_ever_new_code_come_to_an_end() -> None:
         assert compiled() == counted()
     assert compiled() == counted()
     assert fusee.stats()["breaks"] == 3
+
+
+def test_tracebacks_show_variables_that_nothing_reads_any_more() -> None:
+    def inner(x: Any) -> Any:
+        unread, pair = 5, (x, [1])  # noqa: F841
+        doubled = x * 2  # noqa: F841
+        return x + 1 / (len(pair) - 2)
+
+    def outer(x: Any) -> Any:
+        before = "text"  # noqa: F841
+        return inner(x) * 2
+
+    def variables(function: Any) -> list[dict[str, str]]:
+        with pytest.raises(ZeroDivisionError) as caught:
+            function(torch.ones(2))
+        frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][-2:]
+        return [{k: repr(v) for k, v in sorted(frame.f_locals.items()) if k[0] != "."} for frame in frames]
+
+    expected = variables(outer)
+    assert variables(fusee.compile(outer)) == expected and "unread" in expected[1]

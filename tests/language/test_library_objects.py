@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import inspect
+import itertools
 import threading
 import types
 import typing
@@ -341,3 +342,31 @@ def test_each_call_makes_devices_of_its_own() -> None:
 
     fusee.reset()
     assert identities(fusee.compile(devices)) == identities(devices)
+
+
+def test_iterators_that_their_own_items_ask_for_more() -> None:
+    def program(x: Any) -> Any:
+        class Numbers:
+            count = 0
+
+            def __iter__(self) -> Any:
+                return self
+
+            def __next__(self) -> Any:
+                self.count += 1
+                return next(pairs) if self.count == 2 else self.count
+
+        pairs = itertools.pairwise(Numbers())
+        return x + 1, next(pairs), next(pairs)
+
+    assert fusee.compile(program)(torch.ones(2))[1:] == program(torch.ones(2))[1:]
+
+
+def test_a_text_kept_in_a_table_is_one_object() -> None:
+    def program(x: Any, text: str) -> Any:
+        known: dict[str, str] = {}
+        left, right = text.split(",")
+        return x + 1, known.setdefault(left, left), known.setdefault(right, right), 10**6 + len(text)
+
+    _, left, right, _ = fusee.compile(program)(torch.ones(2), "b \xe9,b \xe9")
+    assert left is right
