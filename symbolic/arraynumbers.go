@@ -70,14 +70,9 @@ func (in *Interpreter) scalarBinary(row operatorRow, left, right Value) (Value, 
 
 // isInteger tells ints that computing with a scalar of 64 bits leaves one of 64 bits.
 func isInteger(value Value) bool {
-	switch v := value.(type) {
-	case *Number:
-		return v.isInt()
-	case *Constant:
-		_, ok := v.Value.(int64)
-		return ok
-	}
-	return false
+	number, ok := value.(*Number)
+	_, constant := constantAs[int64](value)
+	return constant || ok && number.isInt()
 }
 
 // scalarResult computes as with ints. NumPy wraps around where those do not fit and gives zero for what is divided by zero, with a warning.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
 	"fusee/trace/wire"
 )
@@ -164,15 +165,7 @@ func (in *Interpreter) arrayArgument(argument Value) (Value, error) {
 }
 
 func (in *Interpreter) arrayArguments(values []Value) ([]Value, error) {
-	converted := make([]Value, len(values))
-	for i, value := range values {
-		argument, err := in.arrayArgument(value)
-		if err != nil {
-			return nil, err
-		}
-		converted[i] = argument
-	}
-	return converted, nil
+	return slice.TryMap(values, in.arrayArgument)
 }
 
 // arrayResult makes arrays of a call's tensors; a tensor that was an argument is that argument's array.

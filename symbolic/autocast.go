@@ -114,12 +114,7 @@ func truthOf(values []Value) (truth, ok bool) {
 	if len(values) != 1 {
 		return false, false
 	}
-	constant, isConstant := values[0].(*Constant)
-	if !isConstant {
-		return false, false
-	}
-	truth, ok = constant.Value.(bool)
-	return truth, ok
+	return constantAs[bool](values[0])
 }
 
 // autocastQuestion answers whether and to what autocast casts on a device: the one that is given, or the one that the function stands for.

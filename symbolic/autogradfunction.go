@@ -217,10 +217,8 @@ func (in *Interpreter) withoutOnceDifferentiable(method Value) (Value, error) {
 	if !ok || !strings.HasSuffix(f.code.FileName, "torch/autograd/function.py") || f.code.QualName != "once_differentiable.<locals>.wrapper" {
 		return method, nil
 	}
-	for k, name := range f.code.FreeVars() {
-		if name == "fn" && k < len(f.closure) {
-			return in.real(f.closure[k].content)
-		}
+	if k := slices.Index(f.code.FreeVars(), "fn"); k >= 0 && k < len(f.closure) {
+		return in.real(f.closure[k].content)
 	}
 	return method, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // gradientRequest is a call that asks autograd for gradients within the capture.
@@ -217,10 +218,7 @@ func (in *Interpreter) checkOutputs(request *gradientRequest) error {
 // historyOf follows the outputs of a request back through the graph. What backward went through before has no history any more: then the call that
 // did is left to Python, which knows what is gone.
 func (in *Interpreter) historyOf(request *gradientRequest) (*graph.History, error) {
-	values := make([]graph.Value, len(request.outputs))
-	for k, t := range request.outputs {
-		values[k] = t.value
-	}
+	values := slice.Map(request.outputs, func(t *Tensor) graph.Value { return t.value })
 	history := in.graph.HistoryOf(values, in.graph.Nodes)
 	for _, freed := range in.freed {
 		if history.Meets(freed.history) {

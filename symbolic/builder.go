@@ -1,9 +1,10 @@
 package symbolic
 
 import (
-	"github.com/cockroachdb/errors"
+	"slices"
 
 	"fusee/bytecode"
+	"github.com/cockroachdb/errors"
 )
 
 // slot is a local variable of a code object under construction; its index is known when the code is finished.
@@ -79,14 +80,12 @@ func (b *builder) emit(op bytecode.Opcode, arg int) *bytecode.Instruction {
 }
 
 func (b *builder) emitName(op bytecode.Opcode, name string) {
-	for k, known := range b.names {
-		if known == name {
-			b.emit(op, k)
-			return
-		}
+	index := slices.Index(b.names, name)
+	if index < 0 {
+		index = len(b.names)
+		b.names = append(b.names, name)
 	}
-	b.names = append(b.names, name)
-	b.emit(op, len(b.names)-1)
+	b.emit(op, index)
 }
 
 func (b *builder) loadConst(object bytecode.Object) {

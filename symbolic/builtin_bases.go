@@ -1,6 +1,9 @@
 package symbolic
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // exceptionParents lists CPython's hierarchy of builtin exceptions: a class, and those that derive from it directly.
 var exceptionParents = [][2]string{
@@ -41,10 +44,8 @@ func builtinBases(name string) []string {
 
 func exceptionParent(name string) string {
 	for _, row := range exceptionParents {
-		for _, child := range strings.Fields(row[1]) {
-			if child == name {
-				return row[0]
-			}
+		if slices.Contains(strings.Fields(row[1]), name) {
+			return row[0]
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -212,17 +213,8 @@ func (in *Interpreter) plainOperand(self Value, method string, arguments Argumen
 }
 
 func isOperatorMethod(method string) bool {
-	for _, row := range binaryOperators[:13] {
-		if row.method == method {
-			return true
-		}
-	}
-	for _, row := range comparisons {
-		if row.method == method {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(binaryOperators[:13], func(row operatorRow) bool { return row.method == method }) ||
+		slices.ContainsFunc(comparisons, func(row comparisonRow) bool { return row.method == method })
 }
 
 // plainTuples takes a tuple's own method to the items alone: it was reached through the class, whose methods it must not lead back to.
@@ -320,11 +312,8 @@ func (in *Interpreter) singleFlag(arguments Arguments) (flag, ok bool, err error
 	if !ok || err != nil {
 		return false, false, err
 	}
-	if constant, isConstant := real.(*Constant); isConstant {
-		flag, ok = constant.Value.(bool)
-		return flag, ok, nil
-	}
-	return false, false, nil
+	flag, ok = constantAs[bool](real)
+	return flag, ok, nil
 }
 
 // builtinFunction models the functions of the modules builtins, operator and a few more.

@@ -58,14 +58,11 @@ func (in *Interpreter) joinBytes(sequence Value) (string, error) {
 
 // bytesOf gives what a bytes or a bytearray holds.
 func bytesOf(value Value) (string, bool) {
-	switch v := value.(type) {
-	case *byteArray:
-		return v.content, true
-	case *Constant:
-		content, ok := v.Value.(bytecode.Bytes)
-		return string(content), ok
+	if array, ok := value.(*byteArray); ok {
+		return array.content, true
 	}
-	return "", false
+	content, ok := constantAs[bytecode.Bytes](value)
+	return string(content), ok
 }
 
 // equalBytes is == where a bytearray is on one side; done is false where there is none.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cockroachdb/errors"
-
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
+	"github.com/cockroachdb/errors"
 )
 
 func (f *Frame) setKeywords(index int) error {
@@ -15,11 +15,10 @@ func (f *Frame) setKeywords(index int) error {
 	if !ok {
 		return errors.New("KW_NAMES does not name a tuple")
 	}
-	f.keywords = nil
-	for _, item := range names {
+	f.keywords = slice.Map(names, func(item bytecode.Object) string {
 		name, _ := item.(string)
-		f.keywords = append(f.keywords, name)
-	}
+		return name
+	})
 	return nil
 }
 
@@ -410,13 +409,10 @@ func (in *Interpreter) guardDefaults(f *Function) {
 }
 
 func (in *Interpreter) raiseMissing(f *Function, names []string, kind string) error {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = "'" + name + "'"
-	}
+	quoted := slice.Map(names, func(name string) string { return "'" + name + "'" })
 	list := strings.Join(quoted, " and ")
-	if len(quoted) > 2 {
-		list = strings.Join(quoted[:len(quoted)-1], ", ") + ", and " + quoted[len(quoted)-1]
+	if last := len(quoted) - 1; last > 1 {
+		list = strings.Join(quoted[:last], ", ") + ", and " + quoted[last]
 	}
 	return in.raise("TypeError", fmt.Sprintf("%s() missing %d required %s argument%s: %s", f.qualname, len(names), kind, plural(len(names)), list))
 }

@@ -188,14 +188,9 @@ func (in *Interpreter) resolveBases(original *Tuple) (*Tuple, error) {
 }
 
 func (in *Interpreter) realInPlace(items []Value) error {
-	for i, item := range items {
-		real, err := in.real(item)
-		if err != nil {
-			return err
-		}
-		items[i] = real
-	}
-	return nil
+	reals, err := in.realAll(items)
+	copy(items, reals)
+	return err
 }
 
 // chooseMetaclass takes the keyword metaclass away and finds the most derived metaclass among it and those of the bases.
@@ -510,14 +505,9 @@ func mergeOrders(sequences [][]*Class) []*Class {
 }
 
 func inTail(sequences [][]*Class, class *Class) bool {
-	for _, sequence := range sequences {
-		for k := 1; k < len(sequence); k++ {
-			if sameClass(sequence[k], class) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(sequences, func(sequence []*Class) bool {
+		return len(sequence) > 0 && slices.ContainsFunc(sequence[1:], func(later *Class) bool { return sameClass(later, class) })
+	})
 }
 
 // layOut finds the builtin class that lays out the instances, and makes descriptors for __slots__.

@@ -3,10 +3,10 @@ package symbolic
 import (
 	"fmt"
 
-	"github.com/cockroachdb/errors"
-
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
+	"github.com/cockroachdb/errors"
 )
 
 func newList(items []Value) *List { return &List{items: items, loaded: true} }
@@ -119,13 +119,7 @@ func (d *Dict) live(in *Interpreter) ([]*dictEntry, error) {
 	if err := d.load(in); err != nil {
 		return nil, err
 	}
-	var entries []*dictEntry
-	for _, entry := range d.entries {
-		if !entry.deleted {
-			entries = append(entries, entry)
-		}
-	}
-	return entries, nil
+	return slice.Filter(d.entries, func(entry *dictEntry) bool { return !entry.deleted }), nil
 }
 
 // load makes all keys of an existing dict known, in order, before those that the capture added.

@@ -292,16 +292,20 @@ func constantInt(value Value) (int64, bool) {
 	return 0, false
 }
 
+func constantAs[T bytecode.Object](value Value) (content T, ok bool) {
+	constant, ok := value.(*Constant)
+	if !ok {
+		return content, false
+	}
+	content, ok = constant.Value.(T)
+	return content, ok
+}
+
 func stringOf(value Value) (string, bool) {
 	if lazy, ok := value.(*Lazy); ok {
 		value = lazy.value
 	}
-	constant, ok := value.(*Constant)
-	if !ok {
-		return "", false
-	}
-	s, ok := constant.Value.(string)
-	return s, ok
+	return constantAs[string](value)
 }
 
 // constantKey is a Go map key under which equal constants of one kind meet: True, 1 and 1.0 are one key as in Python.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // customHash is the key of an object whose class has a __hash__ or __eq__ of its own: it meets others by number and comparison.
@@ -92,12 +93,9 @@ func (in *Interpreter) identityHash(value Value) (any, error) {
 
 // hashItems is the key of a container by those of its items.
 func (in *Interpreter) hashItems(kind string, items []Value, sorted bool) (any, error) {
-	keys := make([]any, len(items))
-	for i, item := range items {
-		var err error
-		if keys[i], err = in.hashKey(item); err != nil {
-			return nil, err
-		}
+	keys, err := slice.TryMap(items, in.hashKey)
+	if err != nil {
+		return nil, err
 	}
 	if kind == "tuple" && slices.ContainsFunc(keys, isCustomHash) {
 		return in.hashTuple(items, keys)
@@ -221,13 +219,10 @@ func (in *Interpreter) customHashOf(v *Instance) (any, error) {
 // hashNumber is hash() of an instance whose class defines it, where the number is known.
 func (in *Interpreter) hashNumber(v *Instance) (bytecode.Object, error) {
 	result, err := in.hashByMethod(v)
-	if err != nil {
-		return nil, err
-	}
-	if constant, ok := result.(*Constant); ok {
+	if constant, ok := result.(*Constant); ok && err == nil {
 		return constant.Value, nil
 	}
-	return result, nil // an address, which nothing but the object itself is sure to meet
+	return result, err // an address, which nothing but the object itself is sure to meet
 }
 
 // hashByMethod is hash() of an instance by its class's own __hash__.

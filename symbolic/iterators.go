@@ -3,6 +3,7 @@ package symbolic
 import (
 	"fusee/bytecode"
 	"fusee/guards"
+	"fusee/internal/slice"
 )
 
 func (d *Dict) ownSource(in *Interpreter) *guards.Source {
@@ -426,11 +427,7 @@ func (v *dictView) items(in *Interpreter) ([]Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]Value, len(entries))
-	for i, entry := range entries {
-		items[i] = entry.item(v.kind)
-	}
-	return items, nil
+	return slice.Map(entries, func(entry *dictEntry) Value { return entry.item(v.kind) }), nil
 }
 
 func (v *dictView) length(in *Interpreter) (int, error) { return v.dict.length(in) }

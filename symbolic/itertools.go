@@ -1,6 +1,10 @@
 package symbolic
 
-import "strings"
+import (
+	"strings"
+
+	"fusee/internal/slice"
+)
 
 // remake tells how Python makes what is left of an iterator: a builtin, or a helper, and its arguments.
 type remake func() (kind, name string, arguments []Value)
@@ -52,15 +56,7 @@ func wrongArguments(name string) error {
 
 // walkers calls iter() on each value.
 func (in *Interpreter) walkers(values []Value) ([]Value, error) {
-	walkers := make([]Value, len(values))
-	for k, value := range values {
-		walker, err := in.iterate(value)
-		if err != nil {
-			return nil, err
-		}
-		walkers[k] = walker
-	}
-	return walkers, nil
+	return slice.TryMap(values, in.iterate)
 }
 
 func (in *Interpreter) countIterator(arguments Arguments) (stepper, remake, error) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // liveAt tells which variables (by localsplus index) may be read from an instruction on, through jumps and exception handlers: only
@@ -87,11 +88,7 @@ func readByName(code *bytecode.Code) []bool {
 	if !readsAllVariables(code) {
 		return nil
 	}
-	read := make([]bool, len(code.LocalsPlusNames))
-	for v, name := range code.LocalsPlusNames {
-		read[v] = !ownName(name)
-	}
-	return read
+	return slice.Map(code.LocalsPlusNames, func(name string) bool { return !ownName(name) })
 }
 
 // ownName tells variables that rewritten code adds: Python itself gives such a name only to what a comprehension iterates over, ".0".

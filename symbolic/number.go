@@ -2,10 +2,12 @@ package symbolic
 
 import (
 	"fmt"
+	"slices"
 
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
+	"fusee/internal/slice"
 )
 
 // Number is a Python int or float that may differ from call to call: one that is read from outside, a size or stride of a tensor, or one
@@ -115,17 +117,8 @@ func (in *Interpreter) fromSize(size graph.Size) Value {
 }
 
 func mergeNumbers(a, b []*Number) []*Number {
-	merged := append([]*Number{}, a...)
-	for _, n := range b {
-		known := false
-		for _, m := range a {
-			known = known || m == n
-		}
-		if !known {
-			merged = append(merged, n)
-		}
-	}
-	return merged
+	added := slice.Filter(b, func(n *Number) bool { return !slices.Contains(a, n) })
+	return slices.Concat(a, added)
 }
 
 // compute makes a number that Python computes from operands; nil where its value at this call is no int of 64 bits and no float.

@@ -1,14 +1,15 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
 	"fusee/guards"
+	"fusee/internal/slice"
 	"fusee/trace"
 	"fusee/trace/wire"
+	"github.com/cockroachdb/errors"
 )
 
 func text(s string) *Constant    { return &Constant{s} }
@@ -61,30 +62,10 @@ func (in *Interpreter) opened(value Value) (Value, error) {
 }
 
 // lookAll is look at each of the values.
-func (in *Interpreter) lookAll(values []Value) ([]Value, error) {
-	looked := make([]Value, len(values))
-	for i, value := range values {
-		found, err := in.look(value)
-		if err != nil {
-			return nil, err
-		}
-		looked[i] = found
-	}
-	return looked, nil
-}
+func (in *Interpreter) lookAll(values []Value) ([]Value, error) { return slice.TryMap(values, in.look) }
 
 // realAll looks into each of the values.
-func (in *Interpreter) realAll(values []Value) ([]Value, error) {
-	reals := make([]Value, len(values))
-	for i, value := range values {
-		real, err := in.real(value)
-		if err != nil {
-			return nil, err
-		}
-		reals[i] = real
-	}
-	return reals, nil
-}
+func (in *Interpreter) realAll(values []Value) ([]Value, error) { return slice.TryMap(values, in.real) }
 
 // realize turns a reference into a value. With a source the capture guards what it learns; without one the value cannot change
 // (an answer of the host, a class attribute of a library).
@@ -763,15 +744,7 @@ func (in *Interpreter) describedClass(d *trace.Description, source *guards.Sourc
 
 // isSubclassOf tells whether a class of that canonical name is along the MRO.
 func (c *Class) isSubclassOf(name string) bool {
-	if c.name == name {
-		return true
-	}
-	for _, base := range c.baseNames {
-		if base == name {
-			return true
-		}
-	}
-	return false
+	return c.name == name || slices.Contains(c.baseNames, name)
 }
 
 func (in *Interpreter) describedInstance(d *trace.Description, object *existing) (Value, error) {

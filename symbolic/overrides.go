@@ -6,6 +6,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -273,15 +274,7 @@ func (in *Interpreter) convertResult(result Value, class *Class) (Value, error) 
 }
 
 func (in *Interpreter) convertItems(items []Value, class *Class) ([]Value, error) {
-	converted := make([]Value, len(items))
-	for i, item := range items {
-		value, err := in.convertResult(item, class)
-		if err != nil {
-			return nil, err
-		}
-		converted[i] = value
-	}
-	return converted, nil
+	return slice.TryMap(items, func(item Value) (Value, error) { return in.convertResult(item, class) })
 }
 
 // asSubclass is Tensor.as_subclass: another tensor object on the same memory. Results of the graph become it where Python gets them.

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"fusee/bytecode"
@@ -824,15 +826,5 @@ func (cg *generator) method(owner Value, name string) error {
 }
 
 func sortedNames(table map[string]Value) []string {
-	var names []string
-	for name := range table {
-		at := 0
-		for at < len(names) && names[at] < name {
-			at++
-		}
-		names = append(names, "")
-		copy(names[at+1:], names[at:])
-		names[at] = name
-	}
-	return names
+	return slices.Sorted(maps.Keys(table))
 }

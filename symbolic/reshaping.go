@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"slices"
 	"strings"
 
 	"fusee/graph"
@@ -72,13 +73,5 @@ func (in *Interpreter) reshapable(t *Tensor) bool {
 
 // stands tells whether a tensor is the result of a choice or one of those that it was made among.
 func (c *chosenTensor) stands(t *Tensor) bool {
-	if c.result == t {
-		return true
-	}
-	for _, tensor := range c.among {
-		if tensor == t {
-			return true
-		}
-	}
-	return false
+	return c.result == t || slices.Contains(c.among, t)
 }

@@ -369,12 +369,7 @@ func (r *rewriter) catches(k int) bool {
 	if r.loop != nil {
 		return true // somewhere in the loop, and it may return
 	}
-	for _, f := range r.frames[k:] {
-		if f.handlerFor(f.info.index[f.current]) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.frames[k:], func(f *Frame) bool { return f.handlerFor(f.info.index[f.current]) != nil })
 }
 
 // physical tells stack entries that are Python objects to hand over, or stand for one: NULLs are made anew.

@@ -1,6 +1,8 @@
 package symbolic
 
 import (
+	"slices"
+
 	"fusee/bytecode"
 	"fusee/graph"
 )
@@ -131,14 +133,11 @@ func (in *Interpreter) chosenApart(given map[*Tensor]*slot) error {
 
 // isChosen tells whether the identity of two tensors depends on a choice by value.
 func (in *Interpreter) isChosen(left, right Value) bool {
-	for _, choice := range in.choices {
-		for _, tensor := range choice.among {
-			if left == Value(choice.result) && right == Value(tensor) || right == Value(choice.result) && left == Value(tensor) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(in.choices, func(choice *chosenTensor) bool {
+		return slices.ContainsFunc(choice.among, func(tensor *Tensor) bool {
+			return left == Value(choice.result) && right == Value(tensor) || right == Value(choice.result) && left == Value(tensor)
+		})
+	})
 }
 
 // scalarIndex is the int that a tensor made of one stands for as an index.

@@ -1,7 +1,10 @@
 package symbolic
 
 import (
+	"slices"
+
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -301,15 +304,8 @@ func (in *Interpreter) setPop(s *Set) (Value, bool, error) {
 }
 
 func (in *Interpreter) allMembers(values []Value) ([]Value, error) {
-	var all []Value
-	for _, value := range values {
-		items, err := in.members(value)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, items...)
-	}
-	return append([]Value{}, all...), nil
+	members, err := slice.TryMap(values, in.members)
+	return append([]Value{}, slices.Concat(members...)...), err
 }
 
 // setCombination is union, intersection, difference or symmetric_difference with any number of iterables.

@@ -7,12 +7,10 @@ import "fusee/bytecode"
 
 // knownHash is the hash that a key's own method gave; nil where the key hashes without code of the program.
 func knownHash(key any) Value {
-	custom, ok := key.(*customHash)
-	if !ok {
-		return nil
-	}
-	if number, ok := custom.number.(int64); ok {
-		return integer(number)
+	if custom, ok := key.(*customHash); ok {
+		if number, ok := custom.number.(int64); ok {
+			return integer(number)
+		}
 	}
 	return nil
 }

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cockroachdb/errors"
-
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 	"fusee/trace"
 	"fusee/trace/wire"
+	"github.com/cockroachdb/errors"
 )
 
 func isTorchName(name string) bool {
@@ -119,13 +119,9 @@ func (in *Interpreter) graphNumber(n *Number) graph.Value {
 }
 
 func (in *Interpreter) graphList(values []Value, tuple bool) (graph.Value, error) {
-	items := make([]graph.Value, len(values))
-	for i, value := range values {
-		item, err := in.graphValue(value)
-		if err != nil {
-			return nil, err
-		}
-		items[i] = item
+	items, err := slice.TryMap(values, in.graphValue)
+	if err != nil {
+		return nil, err
 	}
 	return graph.List{Items: items, Tuple: tuple}, nil
 }
@@ -215,17 +211,12 @@ func (t *Tensor) adopt(meta graph.Meta) {
 
 // tensorOf finds the symbolic tensor of a graph value, so that in-place operations return the very object they changed.
 func (in *Interpreter) tensorOf(value graph.Value) *Tensor {
-	for _, tensor := range in.tensors {
-		if graph.SameValue(tensor.value, value) {
-			return tensor
-		}
+	holds := func(tensor *Tensor) bool { return graph.SameValue(tensor.value, value) }
+	if tensor, ok := slice.Find(in.tensors, holds); ok {
+		return tensor
 	}
-	for _, tensor := range in.inputs {
-		if graph.SameValue(tensor.value, value) {
-			return tensor
-		}
-	}
-	return nil
+	tensor, _ := slice.Find(in.inputs, holds)
+	return tensor
 }
 
 func (in *Interpreter) produced(tensor *Tensor) { in.tensors = append(in.tensors, tensor) }

@@ -6,6 +6,7 @@ import (
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
+	"fusee/internal/slice"
 	"fusee/trace"
 	"fusee/trace/wire"
 )
@@ -13,8 +14,10 @@ import (
 // Tensors that wrap others, by torch's convention of __tensor_flatten__ (torch/utils/_python_dispatch.py): each operation on one runs the
 // __torch_dispatch__ of its class. Such operations are nodes that only Python can run; the host says on fake tensors what they give.
 
-// standIns names the classes whose instances stand for the tensor in an attribute: every operation gives what it gives for that one.
-var standIns = []struct{ class, attribute string }{
+// standInClass is a class whose instances stand for the tensor in an attribute: every operation gives what it gives for that one.
+type standInClass struct{ class, attribute string }
+
+var standIns = []standInClass{
 	{"torch.distributed._functional_collectives.AsyncCollectiveTensor", "elem"},
 }
 
@@ -101,12 +104,8 @@ func (in *Interpreter) standsFor(t *Tensor) string {
 	if in.request.Options.Dynamic.All || !t.source.IsArgument() || slices.ContainsFunc(t.meta.Sizes, func(s graph.Size) bool { return !s.IsStatic() }) {
 		return ""
 	}
-	for _, row := range standIns {
-		if row.class == t.class.name {
-			return row.attribute
-		}
-	}
-	return ""
+	row, _ := slice.Find(standIns, func(row standInClass) bool { return row.class == t.class.name })
+	return row.attribute
 }
 
 // marksWrapper tells metadata of a tensor that wraps others.
@@ -241,11 +240,8 @@ func (in *Interpreter) checkAnswer(result Value) error {
 
 // runsDispatch tells nodes that run a __torch_dispatch__ of the program, which may do anything beside what it returns.
 func runsDispatch(node *graph.Node) bool {
-	values := slices.Clone(node.Args)
-	for _, keyword := range node.Keywords {
-		values = append(values, keyword.Value)
-	}
-	return slices.ContainsFunc(graph.Tensors(values...), func(value graph.Value) bool {
+	keywords := slice.Map(node.Keywords, func(keyword graph.Keyword) graph.Value { return keyword.Value })
+	return slices.ContainsFunc(graph.Tensors(slices.Concat(node.Args, keywords)...), func(value graph.Value) bool {
 		meta, _ := graph.MetaOf(value)
 		return marksWrapper(meta)
 	})
