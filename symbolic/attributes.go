@@ -339,21 +339,23 @@ func (in *Interpreter) namedClass(name string) (*Class, error) {
 
 func nameWire(canonical string) bytecode.Tuple { return bytecode.Tuple{"name", canonical} }
 
-// resolveClass asks the host for a class by canonical name: the identity function over it.
-func (in *Interpreter) resolveClass(name string) (*Class, error) {
-	qualified := name
-	if !strings.Contains(name, ".") {
-		qualified = "builtins." + name
-		if typesNames[name] != "" {
-			qualified = "types." + typesNames[name]
-		}
+func qualifiedName(class string) string {
+	if strings.Contains(class, ".") {
+		return class
 	}
-	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(qualified)}}}}, nil)
+	if types := typesNames[class]; types != "" {
+		return "types." + types
+	}
+	return "builtins." + class
+}
+
+// resolveClass asks the host for a class by canonical name.
+func (in *Interpreter) resolveClass(name string) (*Class, error) {
+	id, err := in.findNamed(qualifiedName(name))
 	if err != nil {
 		return nil, err
 	}
-	id, ok := outcome.Value.(trace.ObjectID)
-	if !ok {
+	if id == 0 {
 		return nil, unsupported(reasonAttribute, "type %s", name)
 	}
 	return in.classByID(id)

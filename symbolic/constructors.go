@@ -359,11 +359,9 @@ func (in *Interpreter) constructPartial(values []Value, keywords []KeywordArgume
 	if len(values) == 0 {
 		return nil, true, unsupported(reasonBuiltinCall, "functools.partial")
 	}
-	table := newDict()
-	for _, keyword := range keywords {
-		if err := table.setItem(in, text(keyword.Name), keyword.Value); err != nil {
-			return nil, true, err
-		}
+	table, err := in.newDictOf(keywordItems(keywords))
+	if err != nil {
+		return nil, true, err
 	}
 	return in.flatPartial(values[0], values[1:], table)
 }

@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"fmt"
+	"iter"
 
 	"fusee/bytecode"
 	"fusee/internal/slice"
@@ -538,6 +539,54 @@ func (d *Dict) settled() error {
 	return &restart{numbers: origins}
 }
 
+func (d *Dict) setAll(in *Interpreter, items iter.Seq2[Value, Value]) error {
+	for key, value := range items {
+		if err := d.setItem(in, key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newDictOf is a new dict of items in their order.
+func (in *Interpreter) newDictOf(items iter.Seq2[Value, Value]) (*Dict, error) {
+	dict := newDict()
+	return dict, dict.setAll(in, items)
+}
+
+// keywordItems are keyword arguments as items of a dict.
+func keywordItems(keywords []KeywordArgument) iter.Seq2[Value, Value] {
+	return func(yield func(key, value Value) bool) {
+		for _, keyword := range keywords {
+			if !yield(text(keyword.Name), keyword.Value) {
+				return
+			}
+		}
+	}
+}
+
+// entryItems are entries as items of another dict.
+func entryItems(entries []*dictEntry) iter.Seq2[Value, Value] {
+	return func(yield func(key, value Value) bool) {
+		for _, entry := range entries {
+			if !yield(entry.key, entry.value) {
+				return
+			}
+		}
+	}
+}
+
+// pairItems are keys and values that follow each other in turn.
+func pairItems(keysAndValues []Value) iter.Seq2[Value, Value] {
+	return func(yield func(key, value Value) bool) {
+		for k := 0; k+1 < len(keysAndValues); k += 2 {
+			if !yield(keysAndValues[k], keysAndValues[k+1]) {
+				return
+			}
+		}
+	}
+}
+
 func (in *Interpreter) dictEffect(d *Dict, entry *dictEntry, hash Value) {
 	if d.object == nil {
 		return
@@ -579,12 +628,7 @@ func (in *Interpreter) updateDict(target *Dict, other *Dict) error {
 		return err
 	}
 	defer in.copying(storedHashes(other.index))()
-	for _, entry := range entries {
-		if err := target.setItem(in, entry.key, entry.value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return target.setAll(in, entryItems(entries))
 }
 
 func (d *Dict) contains(in *Interpreter, item Value) (bool, error) {
@@ -781,11 +825,7 @@ func (in *Interpreter) containsByMethod(class *Class, container, item Value) (fo
 	if err != nil || method == nil {
 		return false, false, err
 	}
-	value, err := in.call(method, Arguments{Positional: []Value{item}})
-	if err != nil {
-		return false, true, err
-	}
-	found, err = in.truth(value)
+	found, err = in.truthOfCall(method, item)
 	return found, true, err
 }
 
@@ -868,15 +908,8 @@ func (in *Interpreter) lengthByMethod(class *Class, value Value) (int, error) {
 }
 
 func (in *Interpreter) buildMap(f *Frame, count int) error {
-	values := f.popMany(2 * count)
-	dict := newDict()
-	for k := 0; k < count; k++ {
-		if err := dict.setItem(in, values[2*k], values[2*k+1]); err != nil {
-			return err
-		}
-	}
-	f.push(dict)
-	return nil
+	dict, err := in.newDictOf(pairItems(f.popMany(2 * count)))
+	return in.pushResult(f)(dict, err)
 }
 
 func (in *Interpreter) buildConstKeyMap(f *Frame, count int) error {
@@ -906,14 +939,11 @@ func (in *Interpreter) buildSlice(f *Frame, count int) error {
 
 func (in *Interpreter) listAt(f *Frame, depth int) (*List, error) {
 	value, err := in.real(f.peek(depth))
-	if err != nil {
-		return nil, err
-	}
 	list, ok := value.(*List)
-	if !ok {
-		return nil, unsupported(reasonItem, "%s", value.typeName())
+	if err == nil && !ok {
+		err = unsupported(reasonItem, "%s", value.typeName())
 	}
-	return list, nil
+	return list, err
 }
 
 func (in *Interpreter) listAppendInstruction(f *Frame, depth int) error {

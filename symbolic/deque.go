@@ -61,15 +61,7 @@ func (e *dequeEffect) apply(cg *generator) error {
 
 // changing notes a change of a deque, which outlives the call where the deque does.
 func (d *Deque) changing(in *Interpreter) {
-	in.activity++
-	if d.object == nil {
-		return
-	}
-	in.outside++
-	if !d.changed {
-		d.changed = true
-		in.effects = append(in.effects, &dequeEffect{d})
-	}
+	in.changeOutside(d.object, &d.changed, &dequeEffect{d})
 }
 
 func (d *Deque) typeName() string { return "collections.deque" }

@@ -48,11 +48,7 @@ func (in *Interpreter) deterministicQuestion(getter string) (Value, error) {
 	if value := in.deterministic[getter]; value != nil {
 		return value, nil
 	}
-	outcome, err := in.session.Evaluate(nameWire("torch._C."+getter), nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	return in.outcomeValue(outcome)
+	return in.askHost(nameWire("torch._C."+getter), nil, nil)
 }
 
 // setDefaultDevice is a node of the graph likewise, for torch.set_default_device where new tensors were made on the CPU before and are made

@@ -55,34 +55,20 @@ type classEffect struct {
 }
 
 func (e *classEffect) apply(cg *generator) error {
-	if err := cg.load(e.class.ownAttributes[e.name]); err != nil {
-		return err
-	}
-	if err := cg.load(e.class); err != nil {
-		return err
-	}
-	cg.emitName(bytecode.StoreAttr, e.name)
-	return nil
+	return cg.storeAttribute(e.class, e.name, e.class.ownAttributes[e.name])
 }
 
 // cellEffect writes the contents of an existing closure cell.
 type cellEffect struct{ cell *Cell }
 
 func (e *cellEffect) apply(cg *generator) error {
-	if e.cell.content == nil {
-		if err := cg.load(e.cell); err != nil {
-			return err
-		}
-		cg.emitName(bytecode.DeleteAttr, "cell_contents")
-		return nil
-	}
-	if err := cg.load(e.cell.content); err != nil {
-		return err
+	if e.cell.content != nil {
+		return cg.storeAttribute(e.cell, "cell_contents", e.cell.content)
 	}
 	if err := cg.load(e.cell); err != nil {
 		return err
 	}
-	cg.emitName(bytecode.StoreAttr, "cell_contents")
+	cg.emitName(bytecode.DeleteAttr, "cell_contents")
 	return nil
 }
 
@@ -127,4 +113,16 @@ func (e *dictEffect) apply(cg *generator) error {
 	}
 	cg.emit(bytecode.StoreSubscr, 0)
 	return nil
+}
+
+func (in *Interpreter) changeOutside(object *existing, changed *bool, first effect) {
+	in.activity++
+	if object == nil {
+		return
+	}
+	in.outside++
+	if !*changed {
+		*changed = true
+		in.effects = append(in.effects, first)
+	}
 }

@@ -197,11 +197,9 @@ func docOf(f *Function) Value {
 
 // annotationsOf is the dict of a new function's annotations, which MAKE_FUNCTION takes as names and types in turn.
 func (in *Interpreter) annotationsOf(f *Function, pairs *Tuple) (Value, error) {
-	table := newDict()
-	for i := 0; i+1 < len(pairs.items); i += 2 {
-		if err := table.setItem(in, pairs.items[i], pairs.items[i+1]); err != nil {
-			return nil, err
-		}
+	table, err := in.newDictOf(pairItems(pairs.items))
+	if err != nil {
+		return nil, err
 	}
 	f.attributes["__annotations__"] = table
 	f.attributeOrder = append(f.attributeOrder, "__annotations__")

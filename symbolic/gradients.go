@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"fusee/bytecode"
 	"fusee/graph"
 )
 
@@ -12,14 +11,7 @@ import (
 type gradientEffect struct{ owner *Tensor }
 
 func (e *gradientEffect) apply(cg *generator) error {
-	if err := cg.load(e.owner.gradient); err != nil {
-		return err
-	}
-	if err := cg.load(e.owner); err != nil {
-		return err
-	}
-	cg.emitName(bytecode.StoreAttr, "grad")
-	return nil
+	return cg.storeAttribute(e.owner, "grad", e.owner.gradient)
 }
 
 // tensorGradient is .grad as the capture wrote it, else as the live tensor has it.

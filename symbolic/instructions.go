@@ -346,15 +346,11 @@ func (in *Interpreter) deleteDeref(f *Frame, index int) error {
 
 // cellAt is the cell in a variable; a continuation gets its cells as arguments.
 func (in *Interpreter) cellAt(f *Frame, index int) (*Cell, error) {
-	value, err := in.real(f.locals[index])
-	if err != nil {
-		return nil, err
+	cell, ok, err := realAs[*Cell](in, f.locals[index])
+	if err == nil && !ok {
+		err = errors.Newf("the variable %s holds no cell", f.code.LocalsPlusNames[index])
 	}
-	cell, ok := value.(*Cell)
-	if !ok {
-		return nil, errors.Newf("the variable %s holds no cell", f.code.LocalsPlusNames[index])
-	}
-	return cell, nil
+	return cell, err
 }
 
 func (in *Interpreter) storeDeref(f *Frame, index int) error {
@@ -366,16 +362,8 @@ func (in *Interpreter) storeDeref(f *Frame, index int) error {
 }
 
 func (in *Interpreter) storeCell(cell *Cell, value Value) {
-	in.activity++
 	cell.content = value
-	if cell.object == nil {
-		return
-	}
-	in.outside++
-	if !cell.changed {
-		cell.changed = true
-		in.effects = append(in.effects, &cellEffect{cell})
-	}
+	in.changeOutside(cell.object, &cell.changed, &cellEffect{cell})
 }
 
 func (in *Interpreter) loadGlobal(f *Frame, arg int) error {

@@ -484,24 +484,20 @@ func (in *Interpreter) loadModule(name string) error {
 // namedModule is a module that the interpreter has loaded.
 func (in *Interpreter) namedModule(name string) (*PythonModule, error) {
 	value, err := in.namedObject(name)
-	if err != nil {
-		return nil, err
-	}
 	module, ok := value.(*PythonModule)
-	if !ok {
-		return nil, unsupported(reasonImport, "%s", name)
+	if err == nil && !ok {
+		err = unsupported(reasonImport, "%s", name)
 	}
-	return module, nil
+	return module, err
 }
 
 // namedObject is the object of a canonical name that stays what it is.
 func (in *Interpreter) namedObject(name string) (Value, error) {
-	outcome, err := in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(name)}}}}, nil)
+	id, err := in.findNamed(name)
 	if err != nil {
 		return nil, err
 	}
-	id, ok := outcome.Value.(trace.ObjectID)
-	if !ok {
+	if id == 0 {
 		return nil, unsupported(reasonImport, "%s", name)
 	}
 	return in.realize(id, in.objectSource(id))

@@ -94,11 +94,7 @@ func (in *Interpreter) signatureOf(f *Function) (Value, bool, error) {
 		return nil, false, nil
 	}
 	in.pin(f.object)
-	outcome, err := in.session.Evaluate(nameWire("inspect.signature"), []bytecode.Object{int64(f.object.id)}, nil)
-	if err != nil {
-		return nil, true, err
-	}
-	value, err := in.outcomeValue(outcome)
+	value, err := in.askHost(nameWire("inspect.signature"), []bytecode.Object{int64(f.object.id)}, nil)
 	return value, true, err
 }
 

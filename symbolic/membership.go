@@ -5,14 +5,18 @@ import "fusee/bytecode"
 // isinstance and issubclass, with unions, abstract base classes and the metaclasses of tensors.
 
 func (in *Interpreter) isInstanceCall(arguments Arguments) (Value, bool, error) {
+	return classQuestion(arguments, in.look, in.isInstanceOfAny)
+}
+
+func classQuestion(arguments Arguments, look func(Value) (Value, error), test func(subject, classes Value) (bool, error)) (Value, bool, error) {
 	if len(arguments.Positional) != 2 {
 		return nil, false, nil
 	}
-	subject, err := in.look(arguments.Positional[0])
+	subject, err := look(arguments.Positional[0])
 	if err != nil {
 		return nil, true, err
 	}
-	result, err := in.isInstanceOfAny(subject, arguments.Positional[1])
+	result, err := test(subject, arguments.Positional[1])
 	return boolean(result), true, err
 }
 
@@ -76,11 +80,7 @@ func (in *Interpreter) classCheck(hook, subject Value, class, meta *Class) (resu
 	if err != nil {
 		return false, true, err
 	}
-	answer, err := in.call(bound, Arguments{Positional: []Value{subject}})
-	if err != nil {
-		return false, true, err
-	}
-	result, err = in.truth(answer)
+	result, err = in.truthOfCall(bound, subject)
 	return result, true, err
 }
 
@@ -292,15 +292,7 @@ func (in *Interpreter) tensorInstance(subject Value, class *Class) (bool, error)
 
 // isSubclassCall is issubclass, by the rules of object_issubclass (CPython's Objects/abstract.c).
 func (in *Interpreter) isSubclassCall(arguments Arguments) (Value, bool, error) {
-	if len(arguments.Positional) != 2 {
-		return nil, false, nil
-	}
-	derived, err := in.real(arguments.Positional[0])
-	if err != nil {
-		return nil, true, err
-	}
-	result, err := in.isSubclassOfAny(derived, arguments.Positional[1])
-	return boolean(result), true, err
+	return classQuestion(arguments, in.real, in.isSubclassOfAny)
 }
 
 func (in *Interpreter) isSubclassOfAny(derived, classes Value) (bool, error) {

@@ -294,12 +294,7 @@ func (in *Interpreter) dictUpdateMethod(d *Dict, arguments Arguments) (Value, bo
 			return nil, true, err
 		}
 	}
-	for _, keyword := range arguments.Keywords {
-		if err := d.setItem(in, text(keyword.Name), keyword.Value); err != nil {
-			return nil, true, err
-		}
-	}
-	return none(), true, nil
+	return none(), true, d.setAll(in, keywordItems(arguments.Keywords))
 }
 
 // mergeInto adds a mapping's items, or key-value pairs, to a dict.

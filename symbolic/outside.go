@@ -1,9 +1,30 @@
 package symbolic
 
-import "fusee/bytecode"
+import (
+	"fusee/bytecode"
+	"fusee/trace"
+)
 
 // What no description tells and only a call can: the state of the autograd engine, and how much memory lies behind a tensor. The guard makes the
 // same call again.
+
+func (in *Interpreter) askHost(callee bytecode.Object, positional, keywords []bytecode.Object) (Value, error) {
+	outcome, err := in.session.Evaluate(callee, positional, keywords)
+	if err != nil {
+		return nil, err
+	}
+	return in.outcomeValue(outcome)
+}
+
+func (in *Interpreter) findNamed(canonical string) (trace.ObjectID, error) {
+	identity, operand := nameWire("builtins.max"), bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(canonical)}}}
+	outcome, err := in.session.Evaluate(identity, []bytecode.Object{operand}, nil)
+	if err != nil {
+		return 0, err
+	}
+	id, _ := outcome.Value.(trace.ObjectID)
+	return id, nil
+}
 
 // given asks the host what a function of one argument gives, and guards that it gives the same at the next call.
 func (in *Interpreter) given(function string, argument *existing) (Value, error) {

@@ -240,14 +240,7 @@ func (cg *generator) buildTensor(v *Tensor) error {
 
 // setGradient writes the gradient that the program gave a new tensor.
 func (cg *generator) setGradient(v *Tensor) error {
-	if err := cg.load(v.attributes["grad"]); err != nil {
-		return err
-	}
-	if err := cg.load(v); err != nil {
-		return err
-	}
-	cg.emitName(bytecode.StoreAttr, "grad")
-	return nil
+	return cg.storeAttribute(v, "grad", v.attributes["grad"])
 }
 
 // buildCyclicList makes a list that contains itself, before its items.
@@ -745,30 +738,24 @@ func (cg *generator) buildGoIterator(v *goIterator) error {
 
 // buildNamedTuple calls collections.namedtuple again, as every call of the program does.
 func (cg *generator) buildNamedTuple(arguments *Arguments) error {
-	keywords := newDict()
-	for _, keyword := range arguments.Keywords {
-		if err := keywords.setItem(cg.in, text(keyword.Name), keyword.Value); err != nil {
-			return err
-		}
+	keywords, err := cg.in.newDictOf(keywordItems(arguments.Keywords))
+	if err != nil {
+		return err
 	}
 	cg.emit(bytecode.PushNull, 0)
 	cg.placeholder("helper", "construct")
 	cg.placeholder("name", "collections.namedtuple")
-	for _, argument := range []Value{&Tuple{items: arguments.Positional}, keywords} {
-		if err := cg.load(argument); err != nil {
-			return err
-		}
+	if err := cg.loadAll(&Tuple{items: arguments.Positional}, keywords); err != nil {
+		return err
 	}
 	cg.call(3)
 	return nil
 }
 
 func (cg *generator) buildGetter(v *operatorGetter) error {
-	keywords := newDict()
-	for _, keyword := range v.arguments.Keywords {
-		if err := keywords.setItem(cg.in, text(keyword.Name), keyword.Value); err != nil {
-			return err
-		}
+	keywords, err := cg.in.newDictOf(keywordItems(v.arguments.Keywords))
+	if err != nil {
+		return err
 	}
 	return cg.helper("construct", v.class, &Tuple{items: v.arguments.Positional}, keywords)
 }
@@ -779,6 +766,24 @@ func (cg *generator) loadAttribute(owner Value, name string) error {
 		return err
 	}
 	cg.emitName(bytecode.LoadAttr, name)
+	return nil
+}
+
+func (cg *generator) storeAttribute(owner Value, name string, value Value) error {
+	if err := cg.loadAll(value, owner); err != nil {
+		return err
+	}
+	cg.emitName(bytecode.StoreAttr, name)
+	return nil
+}
+
+// loadAll pushes values in their order.
+func (cg *generator) loadAll(values ...Value) error {
+	for _, value := range values {
+		if err := cg.load(value); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -806,10 +811,8 @@ func (cg *generator) callHelper(name string, arguments ...Value) error {
 }
 
 func (cg *generator) passArguments(arguments []Value) error {
-	for _, argument := range arguments {
-		if err := cg.load(argument); err != nil {
-			return err
-		}
+	if err := cg.loadAll(arguments...); err != nil {
+		return err
 	}
 	cg.call(len(arguments))
 	return nil

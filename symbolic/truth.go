@@ -82,3 +82,11 @@ func (in *Interpreter) truthByMethod(class *Class, v Value) (bool, error) {
 	}
 	return true, nil
 }
+
+func (in *Interpreter) truthOfCall(method, argument Value) (bool, error) {
+	value, err := in.call(method, Arguments{Positional: []Value{argument}})
+	if err != nil {
+		return false, err
+	}
+	return in.truth(value)
+}
