@@ -251,21 +251,9 @@ func (in *Interpreter) evaluateCall(b *Builtin, arguments Arguments) (Value, err
 	} else if b.object != nil {
 		callee = int64(b.object.id)
 	}
-	wired := make([]bytecode.Object, len(positional))
-	for i, argument := range positional {
-		wire, ok := in.wire(argument)
-		if !ok {
-			return nil, unsupported(reasonBuiltinCall, "%s", b.name)
-		}
-		wired[i] = wire
-	}
-	var keywords []bytecode.Object
-	for _, keyword := range arguments.Keywords {
-		wire, ok := in.wire(keyword.Value)
-		if !ok {
-			return nil, unsupported(reasonBuiltinCall, "%s", b.name)
-		}
-		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
+	wired, keywords, unknown := wireArguments(Arguments{positional, arguments.Keywords}, in.wire)
+	if unknown != nil {
+		return nil, unsupported(reasonBuiltinCall, "%s", b.name)
 	}
 	outcome, err := in.session.Evaluate(callee, wired, keywords)
 	if err != nil {

@@ -271,7 +271,7 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 		}
 		return nil, unsupported(opaqueReason(f.name), "%s, %s", f.qualname, f.treatReason)
 	case "constant":
-		return in.constantCall(f, arguments)
+		return in.constantCall(f.object, f.qualname, arguments)
 	case "torch":
 		if value, handled, err := in.overridden(f, arguments); handled || err != nil {
 			return value, err

@@ -241,24 +241,53 @@ func (in *Interpreter) internCall(arguments Arguments) (Value, bool, error) {
 	return real, isText, nil
 }
 
-// constantCall calls a library's function that gives the same for the same constants as long as the process lives.
-func (in *Interpreter) constantCall(f *Function, arguments Arguments) (Value, error) {
-	wired := make([]bytecode.Object, len(arguments.Positional))
-	for i, argument := range arguments.Positional {
-		wire, ok := in.wire(argument)
-		if !ok {
-			return nil, unsupported(reasonOpaqueCall, "%s of %s", f.qualname, argument.typeName())
-		}
-		wired[i] = wire
+// constantCall calls a function that gives the same for the same arguments as long as the process lives: of a library, or so marked by the
+// program. The callable is the function, or what wraps it.
+func (in *Interpreter) constantCall(callable *existing, name string, arguments Arguments) (Value, error) {
+	positional, keywords, unknown := wireArguments(arguments, in.wireUnchanged)
+	if unknown != nil {
+		return nil, unsupported(reasonOpaqueCall, "%s of %s", name, unknown.typeName())
 	}
-	if len(arguments.Keywords) > 0 || f.object == nil {
-		return nil, unsupported(reasonOpaqueCall, "%s with keywords", f.qualname)
+	if callable == nil {
+		return nil, unsupported(reasonOpaqueCall, "%s, which was made in the same call", name)
 	}
-	outcome, err := in.session.Evaluate(int64(f.object.id), wired, nil)
+	outcome, err := in.session.Evaluate(int64(callable.id), positional, keywords)
 	if err != nil {
 		return nil, err
 	}
 	return in.outcomeValue(outcome)
+}
+
+// wireUnchanged writes an argument for the host: objects of the program go as they are while the capture has changed nothing outside of it.
+func (in *Interpreter) wireUnchanged(value Value) (bytecode.Object, bool) {
+	value, err := in.real(value)
+	if err != nil {
+		return nil, false
+	}
+	if instance, ok := value.(*Instance); ok && instance.object != nil && in.outside == 0 {
+		in.pin(instance.object)
+		return int64(instance.object.id), true
+	}
+	return in.wire(value)
+}
+
+// wireArguments writes the arguments of a call for the host; otherwise unknown is the first that cannot be written.
+func wireArguments(arguments Arguments, wire func(Value) (bytecode.Object, bool)) (positional, keywords []bytecode.Object, unknown Value) {
+	for _, argument := range arguments.Positional {
+		wired, ok := wire(argument)
+		if !ok {
+			return nil, nil, argument
+		}
+		positional = append(positional, wired)
+	}
+	for _, keyword := range arguments.Keywords {
+		wired, ok := wire(keyword.Value)
+		if !ok {
+			return nil, nil, keyword.Value
+		}
+		keywords = append(keywords, bytecode.Tuple{keyword.Name, wired})
+	}
+	return positional, keywords, nil
 }
 
 // callCached calls a function through functools.lru_cache. The cache itself is beyond capture: a library's functions are called past it, which
@@ -274,6 +303,9 @@ func (in *Interpreter) callCached(v *Instance, arguments Arguments) (Value, erro
 	function, ok := wrapped.(*Function)
 	if !ok {
 		return nil, unsupported(reasonBuiltinCall, "functools.lru_cache of %s", wrapped.typeName())
+	}
+	if function.treat == "constant" {
+		return in.constantCall(v.object, function.qualname, arguments)
 	}
 	if !libraryModule(function.module) {
 		if !in.request.Options.FullGraph {
@@ -313,21 +345,9 @@ func (in *Interpreter) namedTupleCall(arguments Arguments) (Value, bool, error) 
 	if !named {
 		given.Keywords = append(given.Keywords, KeywordArgument{"module", module})
 	}
-	positional := make([]bytecode.Object, len(given.Positional))
-	var keywords []bytecode.Object
-	for i, value := range given.Positional {
-		wire, ok := in.wire(value)
-		if !ok {
-			return nil, true, unsupported(reasonClass, "a named tuple of %s", value.typeName())
-		}
-		positional[i] = wire
-	}
-	for _, keyword := range given.Keywords {
-		wire, ok := in.wire(keyword.Value)
-		if !ok {
-			return nil, true, unsupported(reasonClass, "a named tuple with %s", keyword.Name)
-		}
-		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
+	positional, keywords, unknown := wireArguments(given, in.wire)
+	if unknown != nil {
+		return nil, true, unsupported(reasonClass, "a named tuple of %s", unknown.typeName())
 	}
 	outcome, err := in.session.Evaluate(nameWire("collections.namedtuple"), positional, keywords)
 	if err != nil {

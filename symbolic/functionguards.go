@@ -29,8 +29,8 @@ func (in *Interpreter) pinFunction(value Value) {
 	}
 }
 
-// disablingMarks are the attributes of a function that keep capture out of it.
-var disablingMarks = [...]string{"_fusee_disable", "_torchdynamo_disable"}
+// disablingMarks are the attributes of a function that keep capture out of it: it runs in Python, or what it gives is taken for constant.
+var disablingMarks = [...]string{"_fusee_disable", "_torchdynamo_disable", "_dynamo_marked_constant"}
 
 func rootOf(source *guards.Source) *guards.Source {
 	for source.Parent != nil {

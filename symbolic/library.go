@@ -30,8 +30,8 @@ func (in *Interpreter) evaluatePython(f *Function, arguments Arguments) (Value, 
 	if f.object == nil {
 		return nil, false, nil
 	}
-	wired, keywords, ok := in.wireArguments(arguments)
-	if !ok {
+	wired, keywords, unknown := wireArguments(arguments, in.wire)
+	if unknown != nil {
 		return nil, false, nil
 	}
 	outcome, err := in.session.Evaluate(int64(f.object.id), wired, keywords)
@@ -40,26 +40,6 @@ func (in *Interpreter) evaluatePython(f *Function, arguments Arguments) (Value, 
 	}
 	value, err := in.outcomeValue(outcome)
 	return value, true, err
-}
-
-// wireArguments writes the arguments of a call as references; ok is false when one depends on what the capture made.
-func (in *Interpreter) wireArguments(arguments Arguments) (positional, keywords []bytecode.Object, ok bool) {
-	positional = make([]bytecode.Object, len(arguments.Positional))
-	for i, argument := range arguments.Positional {
-		wire, ok := in.wire(argument)
-		if !ok {
-			return nil, nil, false
-		}
-		positional[i] = wire
-	}
-	for _, keyword := range arguments.Keywords {
-		wire, ok := in.wire(keyword.Value)
-		if !ok {
-			return nil, nil, false
-		}
-		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
-	}
-	return positional, keywords, true
 }
 
 // localVariables is locals(): the names of a class body, or a new dict of the variables of a function that hold something.

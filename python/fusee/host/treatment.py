@@ -110,6 +110,7 @@ _MARKS = {
     "_fusee_disable": "fusee.disable",
     "_torchdynamo_disable": "torch.compiler.disable",
 }
+_CONSTANT_MARK = "_dynamo_marked_constant"  # set by torch.compiler.assume_constant_result
 
 
 def plain_function(value: Any) -> types.FunctionType:
@@ -129,7 +130,8 @@ def of(value: Any, function: types.FunctionType) -> tuple[str, str, str]:
         return _operator(operator)
     if module == "fusee.api" and function.__name__ == "graph_break":
         return "break", "fusee.graph_break", "fusee.graph_break() was called"
-    if module in _CONSTANT_MODULES and function.__qualname__ in _CONSTANT_NAMES:
+    named_constant = module in _CONSTANT_MODULES and function.__qualname__ in _CONSTANT_NAMES
+    if named_constant or _has_mark(function, _CONSTANT_MARK):
         return "constant", function.__name__, ""
     left_alone = "torch._ops" if _calls_higher_order(module, function) else _left_alone(module)
     if left_alone and not _is_exempt(module, function.__qualname__):
@@ -159,11 +161,11 @@ def _operator(name: str) -> tuple[str, str, str]:
 
 
 def _marked(function: types.FunctionType) -> str:
-    namespace = slots.instance_dict(function) or {}
-    for mark, what in _MARKS.items():
-        if namespace.get(mark) is True:
-            return f"marked by {what}"
-    return ""
+    return next((f"marked by {what}" for mark, what in _MARKS.items() if _has_mark(function, mark)), "")
+
+
+def _has_mark(function: types.FunctionType, mark: str) -> bool:
+    return (slots.instance_dict(function) or {}).get(mark) is True
 
 
 def _module(function: types.FunctionType) -> str:
