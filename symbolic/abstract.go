@@ -183,6 +183,5 @@ func (in *Interpreter) subclassHook(actual, class *Class) (answer, known bool, e
 	if isNotImplemented(result) {
 		return false, false, nil
 	}
-	answer, err = in.truth(result)
-	return answer, true, err
+	return modelled(in.truth(result))
 }

@@ -59,13 +59,11 @@ func (in *Interpreter) scalarBinary(row operatorRow, left, right Value) (Value, 
 	case !found:
 		return nil, false, nil
 	case tensor:
-		value, err := in.tensorBinary(row, operands[0], operands[1])
-		return value, true, err
+		return modelled(in.tensorBinary(row, operands[0], operands[1]))
 	case !slices.Contains([]string{"add", "sub", "mul", "floordiv", "mod"}, row.function):
 		return nil, true, unsupported(reasonOperator, "%s %s %s", left.typeName(), row.sign, right.typeName())
 	}
-	value, err := in.scalarResult(row, operands)
-	return value, true, err
+	return modelled(in.scalarResult(row, operands))
 }
 
 // isInteger tells ints that computing with a scalar of 64 bits leaves one of 64 bits.

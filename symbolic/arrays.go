@@ -86,8 +86,7 @@ func (in *Interpreter) tensorFromArray(name string, arguments Arguments) (Value,
 	if !ok {
 		return nil, false, nil
 	}
-	tensor, err := in.torchCall("operator.getitem", Arguments{Positional: []Value{array.tensor, &Constant{bytecode.Ellipsis}}})
-	return tensor, true, err
+	return modelled(in.torchCall("operator.getitem", Arguments{Positional: []Value{array.tensor, &Constant{bytecode.Ellipsis}}}))
 }
 
 // arrayCall appends a call of NumPy to the graph; kind and name are those of fusee._arrays.
@@ -304,8 +303,7 @@ func (in *Interpreter) arrayOperator(function string, inplace bool, operands ...
 	if inplace && isArrayValue(operands[0]) {
 		return nil, true, unsupported(reasonMutation, "a numpy.ndarray in place")
 	}
-	value, err := in.arrayCall("operator", function, Arguments{Positional: operands})
-	return value, true, err
+	return modelled(in.arrayCall("operator", function, Arguments{Positional: operands}))
 }
 
 func isArrayValue(value Value) bool {

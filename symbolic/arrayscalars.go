@@ -76,6 +76,5 @@ func (in *Interpreter) legacyTensor(c *Class, arguments Arguments) (Value, bool,
 		}
 		tensors[i] = scalar.tensor
 	}
-	stacked, err := in.torchCall("torch.stack", Arguments{Positional: []Value{newList(tensors)}})
-	return stacked, true, err
+	return modelled(in.torchCall("torch.stack", Arguments{Positional: []Value{newList(tensors)}}))
 }

@@ -146,19 +146,16 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 	for _, row := range binaryOperators[:13] {
 		if constant, ok := self.(*Constant); ok && method == "__mod__" && len(arguments.Positional) == 1 {
 			if tuple, ok := arguments.Positional[0].(*Tuple); ok && hasMethods(tuple) { // text formats any tuple's items
-				value, err := in.binary(binaryOperators[6], constant, &Tuple{items: tuple.items})
-				return value, true, err
+				return modelled(in.binary(binaryOperators[6], constant, &Tuple{items: tuple.items}))
 			}
 		}
 		if row.method == method && len(arguments.Positional) == 1 {
-			value, err := in.binary(row, self, arguments.Positional[0])
-			return value, true, err
+			return modelled(in.binary(row, self, arguments.Positional[0]))
 		}
 	}
 	for _, row := range comparisons {
 		if row.method == method && len(arguments.Positional) == 1 {
-			value, err := in.compare(row, self, arguments.Positional[0])
-			return value, true, err
+			return modelled(in.compare(row, self, arguments.Positional[0]))
 		}
 	}
 	switch method {
@@ -166,8 +163,7 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 		n, err := in.length(self)
 		return integer(int64(n)), true, err
 	case "__iter__":
-		value, err := in.iterate(self)
-		return value, true, err
+		return modelled(in.iterate(self))
 	case "__next__":
 		value, err := in.advance(self)
 		if err == nil && value == nil {
@@ -178,8 +174,7 @@ func (in *Interpreter) protocolMethod(self Value, method string, arguments Argum
 		found, err := in.contains(self, arguments.Positional[0])
 		return boolean(found), true, err
 	case "__getitem__":
-		value, err := in.getItem(self, arguments.Positional[0])
-		return value, true, err
+		return modelled(in.getItem(self, arguments.Positional[0]))
 	case "__setitem__":
 		if len(arguments.Positional) == 2 {
 			return none(), true, in.setItem(self, arguments.Positional[0], arguments.Positional[1])
@@ -290,8 +285,7 @@ func (in *Interpreter) singleReal(arguments Arguments) (value Value, ok bool, er
 	if value, ok = in.single(arguments); !ok {
 		return nil, false, nil
 	}
-	value, err = in.real(value)
-	return value, true, err
+	return modelled(in.real(value))
 }
 
 // singleFlag is the one argument of a call where that is True or False.
@@ -303,6 +297,8 @@ func (in *Interpreter) singleFlag(arguments Arguments) (flag, ok bool, err error
 	flag, ok = constantAs[bool](real)
 	return flag, ok, nil
 }
+
+func modelled[T any](result T, err error) (T, bool, error) { return result, true, err }
 
 // builtinFunction models the functions of the modules builtins, operator and a few more.
 func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value, bool, error) {
@@ -331,8 +327,7 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		}
 	case "builtins.iter":
 		if value, ok := in.single(arguments); ok {
-			iterator, err := in.iterate(value)
-			return iterator, true, err
+			return modelled(in.iterate(value))
 		}
 		if len(arguments.Positional) == 2 {
 			return in.sentinelIterator(arguments.Positional[0], arguments.Positional[1])
@@ -348,8 +343,7 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 	case "builtins.min", "builtins.max":
 		return in.extremeCall(name == "builtins.max", arguments)
 	case "sys.exc_info":
-		value, err := in.exceptionInfo()
-		return value, true, err
+		return modelled(in.exceptionInfo())
 	case "sys.exception":
 		return orNone(in.handled()), true, nil
 	case "_abc._abc_init":
@@ -360,13 +354,11 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 			}
 		}
 	case "builtins.__build_class__":
-		class, err := in.buildClass(arguments)
-		return class, true, err
+		return modelled(in.buildClass(arguments))
 	case "functools.reduce":
 		return in.reduceCall(arguments)
 	case "_warnings.warn":
-		value, err := in.warnCall(arguments)
-		return value, true, err
+		return modelled(in.warnCall(arguments))
 	case "_warnings._filters_mutated":
 		in.activity++
 		in.outside++
@@ -377,8 +369,7 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 	case "sys.intern":
 		return in.internCall(arguments)
 	case "builtins.locals":
-		variables, err := in.localVariables()
-		return variables, true, err
+		return modelled(in.localVariables())
 	case "builtins.hash":
 		if value, ok := in.single(arguments); ok {
 			return in.hashCall(value)
@@ -415,11 +406,9 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 		n, err := in.length(argument)
 		return integer(int64(n)), true, err
 	case "builtins.abs":
-		value, err := in.unaryNamed([2]string{"abs", "__abs__"}, argument)
-		return value, true, err
+		return modelled(in.unaryNamed([2]string{"abs", "__abs__"}, argument))
 	case "builtins.vars":
-		value, err := in.getAttribute(argument, "__dict__")
-		return value, true, err
+		return modelled(in.getAttribute(argument, "__dict__"))
 	case "builtins.oct", "builtins.hex", "builtins.bin":
 		if real, err := in.real(argument); err != nil || !hasMethods(real) {
 			return nil, false, err
@@ -428,12 +417,10 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 		if err != nil {
 			return nil, true, err
 		}
-		value, err := in.evaluated(name, index)
-		return value, true, err
+		return modelled(in.evaluated(name, index))
 	case "builtins.repr", "builtins.ascii":
 		if name == "builtins.repr" {
-			value, err := in.representAny(argument)
-			return value, true, err
+			return modelled(in.representAny(argument))
 		}
 	}
 	return nil, false, nil
@@ -446,8 +433,7 @@ func (in *Interpreter) operatorFunction(name string, arguments Arguments) (Value
 	case 1:
 		for _, names := range [][2]string{{"neg", "__neg__"}, {"pos", "__pos__"}, {"invert", "__invert__"}, {"abs", "__abs__"}} {
 			if names[0] == name {
-				value, err := in.unaryNamed(names, values[0])
-				return value, true, err
+				return modelled(in.unaryNamed(names, values[0]))
 			}
 		}
 		if name == "not_" || name == "truth" {
@@ -455,8 +441,7 @@ func (in *Interpreter) operatorFunction(name string, arguments Arguments) (Value
 			return boolean(truth == (name == "truth")), true, err
 		}
 		if name == "index" {
-			value, err := in.indexValue(values[0])
-			return value, true, err
+			return modelled(in.indexValue(values[0]))
 		}
 	case 2:
 		return in.operatorOfTwo(name, values[0], values[1])
@@ -471,20 +456,17 @@ func (in *Interpreter) operatorFunction(name string, arguments Arguments) (Value
 func (in *Interpreter) operatorOfTwo(name string, left, right Value) (Value, bool, error) {
 	for _, row := range binaryOperators {
 		if row.inplace == nil && row.function == name || row.inplace != nil && row.inplace.function == name {
-			value, err := in.binary(row, left, right)
-			return value, true, err
+			return modelled(in.binary(row, left, right))
 		}
 	}
 	for _, row := range comparisons {
 		if row.function == name {
-			value, err := in.compare(row, left, right)
-			return value, true, err
+			return modelled(in.compare(row, left, right))
 		}
 	}
 	switch name {
 	case "getitem":
-		value, err := in.getItem(left, right)
-		return value, true, err
+		return modelled(in.getItem(left, right))
 	case "contains":
 		found, err := in.contains(left, right)
 		return boolean(found), true, err
@@ -559,8 +541,7 @@ func (in *Interpreter) getattrCall(arguments Arguments) (Value, bool, error) {
 		return nil, true, in.raise("TypeError", "attribute name must be string, not '"+shortName(key.typeName())+"'")
 	}
 	if len(arguments.Positional) == 2 {
-		value, err := in.getAttribute(arguments.Positional[0], name)
-		return value, true, err
+		return modelled(in.getAttribute(arguments.Positional[0], name))
 	}
 	in.tail = nil
 	value, err := in.optionalAttribute(arguments.Positional[0], name)

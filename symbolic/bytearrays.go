@@ -77,8 +77,7 @@ func (in *Interpreter) equalBytes(left, right Value) (equal, done bool, err erro
 	if content, ok := bytesOf(right); ok {
 		return content == array.content, true, nil
 	}
-	equal, err = in.differs(right)
-	return equal, true, err
+	return modelled(in.differs(right))
 }
 
 func (v *byteArray) length(*Interpreter) (int, error) { return len(v.content), nil }

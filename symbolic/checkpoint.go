@@ -33,8 +33,7 @@ func (in *Interpreter) checkpointFunction(f *Function, arguments Arguments) (Val
 	if err != nil {
 		return nil, true, err
 	}
-	value, err := in.runCheckpoint(call)
-	return value, true, err
+	return modelled(in.runCheckpoint(call))
 }
 
 // readCheckpointParts reads a call in which the function's own arguments are a tuple and a dict.

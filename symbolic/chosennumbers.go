@@ -129,8 +129,7 @@ func (in *Interpreter) chosenBinary(row operatorRow, left, right Value) (Value, 
 			if !slices.Contains([]string{"add", "sub", "mul"}, row.function) || !takesChosen(tensor, chosen.tensor) {
 				return nil, true, chosen.toldApart()
 			}
-			value, err := in.tensorBinary(row, standIn(left), standIn(right))
-			return value, true, err
+			return modelled(in.tensorBinary(row, standIn(left), standIn(right)))
 		}
 	}
 	a, boundLeft, okLeft := chosenOperand(left)

@@ -32,6 +32,5 @@ func (in *Interpreter) conditionalCall(arguments Arguments) (Value, bool, error)
 	if err != nil {
 		return nil, true, err
 	}
-	value, err := in.tailCall(function, arguments)
-	return value, true, err
+	return modelled(in.tailCall(function, arguments))
 }

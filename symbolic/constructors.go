@@ -33,8 +33,7 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return boolean(false), len(values)+len(arguments.Keywords) == 0, nil
 	case "type":
 		if value, ok := in.single(arguments); ok {
-			class, err := in.classOf(value)
-			return class, true, err
+			return modelled(in.classOf(value))
 		}
 	case "super":
 		return in.constructSuper(values)
@@ -44,8 +43,7 @@ func (in *Interpreter) constructBuiltin(c *Class, arguments Arguments) (Value, b
 		return in.constructIterator(c.name, arguments)
 	case "str":
 		if value, ok := in.single(arguments); ok {
-			s, err := in.stringify(value)
-			return s, true, err
+			return modelled(in.stringify(value))
 		}
 		return in.evaluateClass(c, arguments)
 	case "int", "float", "complex", "bytes":
@@ -129,8 +127,7 @@ func (in *Interpreter) constructSequence(kind string, arguments Arguments) (Valu
 		return nil, true, in.raise("TypeError", kind+" expected at most 1 argument, got "+integerText(len(arguments.Positional)))
 	}
 	if kind == "set" || kind == "frozenset" {
-		value, err := in.constructSet(arguments.Positional, kind == "frozenset")
-		return value, true, err
+		return modelled(in.constructSet(arguments.Positional, kind == "frozenset"))
 	}
 	if len(arguments.Positional) == 1 {
 		if constant, err := in.real(arguments.Positional[0]); err == nil && kind == "tuple" {
@@ -249,8 +246,7 @@ func (in *Interpreter) constructNumber(c *Class, arguments Arguments) (Value, bo
 				if err != nil {
 					return nil, true, err
 				}
-				result, err = in.converted(c.name, v, result)
-				return result, true, err
+				return modelled(in.converted(c.name, v, result))
 			}
 		case *Constant:
 			if converted := convertNumber(c.name, v.Value); converted != nil {
@@ -342,8 +338,7 @@ func (in *Interpreter) evaluateClass(c *Class, arguments Arguments) (Value, bool
 	if err != nil {
 		return nil, true, err
 	}
-	value, err := in.outcomeValue(outcome)
-	return value, true, err
+	return modelled(in.outcomeValue(outcome))
 }
 
 // constructDevice makes a device that is no object yet: the rewritten code makes another one at each call.
@@ -564,8 +559,7 @@ func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
 		if method == nil {
 			return nil, true, unsupported(reasonIteration, "reversed %s", instance.class.name)
 		}
-		value, err := in.call(method, Arguments{})
-		return value, true, err
+		return modelled(in.call(method, Arguments{}))
 	}
 	return in.reverseIterator(subject)
 }
@@ -633,8 +627,7 @@ func (in *Interpreter) constructSuper(values []Value) (Value, bool, error) {
 	if !ok {
 		return nil, true, in.raise("TypeError", "super() argument 1 must be a type, not "+shortName(reals[0].typeName()))
 	}
-	value, err := in.makeSuper(start, reals[1])
-	return value, true, err
+	return modelled(in.makeSuper(start, reals[1]))
 }
 
 // implicitSuper is super() without arguments: __class__ from the closure, self from the first parameter.
@@ -668,8 +661,7 @@ func (in *Interpreter) implicitSuper() (Value, bool, error) {
 			return nil, true, err
 		}
 	}
-	value, err := in.makeSuper(class, self)
-	return value, true, err
+	return modelled(in.makeSuper(class, self))
 }
 
 // makeSuper is CPython's supercheck: self must be the class, one that derives from it, or an instance of one.

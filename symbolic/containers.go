@@ -435,8 +435,7 @@ func (d *Dict) missing(in *Interpreter, key Value) (Value, bool, error) {
 	}
 	switch {
 	case method != nil:
-		value, err := in.call(method, Arguments{Positional: []Value{key}})
-		return value, true, err
+		return modelled(in.call(method, Arguments{Positional: []Value{key}}))
 	case d.class.isSubclassOf("collections.Counter"):
 		return integer(0), true, nil
 	case d.class.isSubclassOf("collections.defaultdict"):
@@ -825,8 +824,7 @@ func (in *Interpreter) containsByMethod(class *Class, container, item Value) (fo
 	if err != nil || method == nil {
 		return false, false, err
 	}
-	found, err = in.truthOfCall(method, item)
-	return found, true, err
+	return modelled(in.truthOfCall(method, item))
 }
 
 func (r *Range) holds(n int64) bool {
@@ -908,8 +906,7 @@ func (in *Interpreter) lengthByMethod(class *Class, value Value) (int, error) {
 }
 
 func (in *Interpreter) buildMap(f *Frame, count int) error {
-	dict, err := in.newDictOf(pairItems(f.popMany(2 * count)))
-	return in.pushResult(f)(dict, err)
+	return in.pushResult(f)(in.newDictOf(pairItems(f.popMany(2 * count))))
 }
 
 func (in *Interpreter) buildConstKeyMap(f *Frame, count int) error {

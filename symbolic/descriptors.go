@@ -108,16 +108,14 @@ func (in *Interpreter) callGet(v *descriptorValue, values []Value) (Value, bool,
 		if v.kind == "property" || class == nil {
 			return v, true, nil
 		}
-		value, err := in.bindWrapper(v, owner, class)
-		return value, true, err
+		return modelled(in.bindWrapper(v, owner, class))
 	}
 	if class == nil {
 		if class, err = in.classOf(owner); err != nil {
 			return nil, true, err
 		}
 	}
-	value, err := in.bindWrapper(v, owner, class)
-	return value, true, err
+	return modelled(in.bindWrapper(v, owner, class))
 }
 
 // docOfProperty is __doc__: what was given, or that of the getter.

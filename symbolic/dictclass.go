@@ -76,8 +76,7 @@ func (in *Interpreter) mappingItems(source *Instance) (*Dict, error) {
 func (in *Interpreter) plainDictMethod(d *Dict, method string, arguments []Value) (Value, bool, error) {
 	switch {
 	case method == "__getitem__" && len(arguments) == 1:
-		value, err := d.getItem(in, arguments[0])
-		return value, true, err
+		return modelled(d.getItem(in, arguments[0]))
 	case method == "__setitem__" && len(arguments) == 2:
 		return none(), true, d.setItem(in, arguments[0], arguments[1])
 	case method == "__delitem__" && len(arguments) == 1:
@@ -86,8 +85,7 @@ func (in *Interpreter) plainDictMethod(d *Dict, method string, arguments []Value
 		found, err := d.contains(in, arguments[0])
 		return boolean(found), true, err
 	case method == "__iter__" && len(arguments) == 0:
-		value, err := in.iterateDict(d, d, "keys")
-		return value, true, err
+		return modelled(in.iterateDict(d, d, "keys"))
 	case method == "__or__" && len(arguments) == 1:
 		return nil, false, in.plainMerge(d, arguments[0])
 	case method == "__len__" && len(arguments) == 0:

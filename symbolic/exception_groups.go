@@ -103,8 +103,7 @@ func (in *Interpreter) groupMethod(v *Instance, method string, values []Value) (
 		if err != nil {
 			return nil, true, err
 		}
-		derived, err := in.newException(class, Arguments{Positional: []Value{v.exception.members["message"], values[0]}})
-		return derived, true, err
+		return modelled(in.newException(class, Arguments{Positional: []Value{v.exception.members["message"], values[0]}}))
 	case "split", "subgroup":
 		match, rest, err := in.splitGroup(v, in.groupCondition(values[0]))
 		if err != nil {
@@ -321,8 +320,7 @@ func (in *Interpreter) prepareReraise(f *Frame) error {
 	if !ok || original.exception == nil {
 		return unsupported(reasonException, "except* of %s", value.typeName())
 	}
-	result, err := in.reraiseOf(original, raised)
-	return in.pushResult(f)(result, err)
+	return in.pushResult(f)(in.reraiseOf(original, raised))
 }
 
 // reraiseOf is _PyExc_PrepReraiseStar: exceptions that the clauses raised join those that nothing caught, which keep their nesting.

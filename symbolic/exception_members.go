@@ -346,25 +346,21 @@ func (in *Interpreter) exceptionText(v *Instance) (Value, bool, error) {
 	arguments := v.exception.arguments
 	switch {
 	case v.class.isSubclassOf("KeyError") && len(arguments) == 1:
-		value, err := in.represent(arguments[0])
-		return value, true, err
+		return modelled(in.represent(arguments[0]))
 	case v.class.isSubclassOf("BaseExceptionGroup"):
 		return in.groupText(v)
 	case v.class.isSubclassOf("OSError") || v.class.isSubclassOf("SyntaxError") || v.class.isSubclassOf("UnicodeError") && memberNames(v.class) != nil:
 		return in.evaluatedText(v)
 	case v.class.isSubclassOf("ImportError") && v.exception.members["msg"] != nil:
-		value, err := in.stringify(v.exception.members["msg"])
-		return value, true, err
+		return modelled(in.stringify(v.exception.members["msg"]))
 	}
 	switch len(arguments) {
 	case 0:
 		return text(""), true, nil
 	case 1:
-		value, err := in.stringify(arguments[0])
-		return value, true, err
+		return modelled(in.stringify(arguments[0]))
 	}
-	value, err := in.represent(&Tuple{items: arguments})
-	return value, true, err
+	return modelled(in.represent(&Tuple{items: arguments}))
 }
 
 // evaluatedText lets the host write the text of an exception made of constants, whose members are as they were made.

@@ -400,8 +400,7 @@ func (in *Interpreter) withExceptStart(f *Frame) error {
 	}
 	exit := f.peek(4)
 	in.tail = &adapter{}
-	result, err := in.tailCall(exit, Arguments{Positional: []Value{exception.class, exception, orNone(exception.exception.traceback)}})
-	return in.pushResult(f)(result, err)
+	return in.pushResult(f)(in.tailCall(exit, Arguments{Positional: []Value{exception.class, exception, orNone(exception.exception.traceback)}}))
 }
 
 // traceback stands for an exception's traceback: it can be passed on, not looked into.

@@ -148,16 +148,13 @@ func (in *Interpreter) reduceCall(arguments Arguments) (Value, bool, error) {
 func (in *Interpreter) classMethod(c *Class, name string, arguments Arguments) (Value, bool, error) {
 	switch {
 	case name == "itertools.chain.from_iterable" && c.name == "itertools.chain":
-		value, err := in.chainFromIterable(arguments)
-		return value, true, err
+		return modelled(in.chainFromIterable(arguments))
 	case name == "type.__subclasses__" && len(arguments.Positional) == 0:
-		value, err := in.subclassesOf(c)
-		return value, true, err
+		return modelled(in.subclassesOf(c))
 	case shortName(name) == "fromkeys":
 		return in.dictFromKeys(c, arguments)
 	case shortName(name) == "__new__" && len(arguments.Positional) > 0:
-		value, err := (&newMethod{&Builtin{name: name}}).call(in, arguments)
-		return value, true, err
+		return modelled((&newMethod{&Builtin{name: name}}).call(in, arguments))
 	}
 	return nil, false, nil
 }

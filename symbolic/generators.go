@@ -488,8 +488,7 @@ func (in *Interpreter) getYieldFromIter(f *Frame) error {
 	if err != nil {
 		return err
 	}
-	iterator, err := in.iterate(value)
-	return in.pushResult(f)(iterator, err)
+	return in.pushResult(f)(in.iterate(value))
 }
 
 // send is SEND: the value on top goes to the receiver below it; at the receiver's end its return value replaces both.

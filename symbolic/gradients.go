@@ -112,8 +112,7 @@ func (in *Interpreter) groupTensors(arguments Arguments) (Value, bool, error) {
 func (in *Interpreter) optimizerNumber(arguments Arguments) (Value, bool, error) {
 	value, ok, err := in.singleReal(arguments)
 	if t, isTensor := value.(*Tensor); err == nil && ok && isTensor && t.meta.DType.IsFloat() {
-		value, err = in.torchCall("Tensor.double", Arguments{Positional: []Value{t}})
-		return value, true, err
+		return modelled(in.torchCall("Tensor.double", Arguments{Positional: []Value{t}}))
 	}
 	return nil, err != nil, err
 }

@@ -408,8 +408,7 @@ func (in *Interpreter) hashCall(value Value) (Value, bool, error) {
 			if err != nil {
 				return nil, true, err
 			}
-			number, err := in.hashByMethod(instance)
-			return number, true, err
+			return modelled(in.hashByMethod(instance))
 		}
 	}
 	hashed, err := in.hashKey(value)

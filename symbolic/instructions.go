@@ -370,8 +370,7 @@ func (in *Interpreter) loadGlobal(f *Frame, arg int) error {
 	if arg&1 != 0 {
 		f.push(null{})
 	}
-	value, err := in.globalName(f, f.code.Names[arg>>1])
-	return in.pushResult(f)(value, err)
+	return in.pushResult(f)(in.globalName(f, f.code.Names[arg>>1]))
 }
 
 // globalName looks a name up in the frame's globals, then in builtins.
@@ -405,8 +404,7 @@ func (in *Interpreter) loadName(f *Frame, name string) error {
 			return in.pushResult(f)(value, err)
 		}
 	}
-	value, err := in.globalName(f, name)
-	return in.pushResult(f)(value, err)
+	return in.pushResult(f)(in.globalName(f, name))
 }
 
 func (in *Interpreter) storeName(f *Frame, name string) error {
@@ -483,8 +481,7 @@ func (in *Interpreter) getIter(f *Frame) error {
 	if err != nil {
 		return err
 	}
-	iterator, err := in.iterate(value)
-	return in.pushResult(f)(iterator, err)
+	return in.pushResult(f)(in.iterate(value))
 }
 
 func (in *Interpreter) forIter(f *Frame, i *bytecode.Instruction) error {

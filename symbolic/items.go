@@ -448,8 +448,7 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 			return err
 		}
 	}
-	value, err := in.namedModule(target)
-	return in.pushResult(f)(value, err)
+	return in.pushResult(f)(in.namedModule(target))
 }
 
 // holdsNames breaks at an import of names that a package does not hold: Python then looks for modules of these names in it.
@@ -549,8 +548,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		if err != nil {
 			return nil, true, err
 		}
-		value, err := in.tailCall(inner, arguments)
-		return value, true, err
+		return modelled(in.tailCall(inner, arguments))
 	}
 	switch f.module {
 	case "torch.compiler", "torch._utils", "torch._dynamo.external_utils", "fusee", "fusee.api", "fusee._api":
@@ -567,8 +565,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 	case "torch":
 		switch f.qualname {
 		case "use_deterministic_algorithms":
-			value, err := in.setDeterministic(arguments)
-			return value, true, err
+			return modelled(in.setDeterministic(arguments))
 		case "set_default_device":
 			return in.setDefaultDevice(arguments)
 		}
@@ -584,8 +581,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		return in.inspectPredicate(f.qualname, arguments)
 	case "torch._higher_order_ops.wrap":
 		if f.qualname == "Wrap.__call__" && len(arguments.Positional) > 1 {
-			value, err := in.tailCall(arguments.Positional[1], Arguments{arguments.Positional[2:], arguments.Keywords})
-			return value, true, err
+			return modelled(in.tailCall(arguments.Positional[1], Arguments{arguments.Positional[2:], arguments.Keywords}))
 		}
 	case "torch.utils._contextlib":
 		if f.qualname == "_set_stack_frame_name" {
@@ -635,19 +631,16 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 func (in *Interpreter) knownTensorMethod(name string, arguments Arguments) (Value, bool, error) {
 	switch name {
 	case "Tensor.backward":
-		value, err := in.backwardCall(arguments, true)
-		return value, true, err
+		return modelled(in.backwardCall(arguments, true))
 	case "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
 		return nil, true, unsupported(reasonAutograd, "%s", name)
 	case "Tensor.__torch_function__":
-		value, err := in.tensorTorchFunction(arguments)
-		return value, true, err
+		return modelled(in.tensorTorchFunction(arguments))
 	case "Tensor.__len__":
 		n, err := in.length(arguments.Positional[0])
 		return integer(int64(n)), true, err
 	case "Tensor.__iter__":
-		value, err := in.iterate(arguments.Positional[0])
-		return value, true, err
+		return modelled(in.iterate(arguments.Positional[0]))
 	}
 	return nil, false, nil
 }
@@ -655,16 +648,14 @@ func (in *Interpreter) knownTensorMethod(name string, arguments Arguments) (Valu
 // knownAutogradFunction models what the modules of autograd define.
 func (in *Interpreter) knownAutogradFunction(f *Function, arguments Arguments) (Value, bool, error) {
 	if f.qualname == "_is_checkpoint_valid" && f.object != nil && len(arguments.Positional)+len(arguments.Keywords) == 0 {
-		value, err := in.stateOfEngine(f)
-		return value, true, err
+		return modelled(in.stateOfEngine(f))
 	}
 	if f.module == "torch.autograd" {
 		return in.autogradFunction(f, arguments)
 	}
 	if class, ok := firstClass(arguments); ok && f.qualname == "Function.apply" { // before torch 2.15
 		arguments.Positional = arguments.Positional[1:]
-		value, err := in.applyFunction(class, arguments)
-		return value, true, err
+		return modelled(in.applyFunction(class, arguments))
 	}
 	return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 }

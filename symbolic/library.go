@@ -38,8 +38,7 @@ func (in *Interpreter) evaluatePython(f *Function, arguments Arguments) (Value, 
 	if err != nil {
 		return nil, true, err
 	}
-	value, err := in.outcomeValue(outcome)
-	return value, true, err
+	return modelled(in.outcomeValue(outcome))
 }
 
 // localVariables is locals(): the names of a class body, or a new dict of the variables of a function that hold something.
@@ -74,8 +73,7 @@ func (in *Interpreter) signatureOf(f *Function) (Value, bool, error) {
 		return nil, false, nil
 	}
 	in.pin(f.object)
-	value, err := in.askHost(nameWire("inspect.signature"), []bytecode.Object{int64(f.object.id)}, nil)
-	return value, true, err
+	return modelled(in.askHost(nameWire("inspect.signature"), []bytecode.Object{int64(f.object.id)}, nil))
 }
 
 // proxied reads a mapping proxy of an object that never changes: it shows the same items for good.

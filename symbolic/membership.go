@@ -80,8 +80,7 @@ func (in *Interpreter) classCheck(hook, subject Value, class, meta *Class) (resu
 	if err != nil {
 		return false, true, err
 	}
-	result, err = in.truthOfCall(bound, subject)
-	return result, true, err
+	return modelled(in.truthOfCall(bound, subject))
 }
 
 // libraryInstanceCheck runs the __instancecheck__ of a library's metaclass, such as that of torch's legacy storages; abc's own asks what

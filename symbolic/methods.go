@@ -27,8 +27,7 @@ func (in *Interpreter) listMethod(l *List, method string, arguments Arguments) (
 	case "__iadd__":
 		return l, true, in.extendList(l, values[0])
 	case "__imul__":
-		value, err := in.binary(binaryOperators[13+5], l, values[0])
-		return value, true, err
+		return modelled(in.binary(binaryOperators[13+5], l, values[0]))
 	case "insert", "pop", "remove", "index", "count":
 		return in.listSearch(l, items, method, values)
 	case "sort":
@@ -195,8 +194,7 @@ func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (
 	case "keys", "values", "items":
 		return &dictView{dict: d, kind: method}, true, nil
 	case "copy":
-		copied, err := d.copy(in)
-		return copied, true, err
+		return modelled(d.copy(in))
 	case "get":
 		value, err := d.lookup(in, values[0])
 		if err == nil && value == nil {
@@ -375,8 +373,7 @@ func (in *Interpreter) objectMethod(v *Instance, name string, arguments Argument
 			return nil, true, err
 		}
 		attribute, _ := stringOf(key)
-		value, err := in.genericGetAttribute(v, attribute)
-		return value, true, err
+		return modelled(in.genericGetAttribute(v, attribute))
 	case "object.__eq__", "object.__ne__":
 		same, err := in.identical(v, values[0])
 		if err != nil || !same {
@@ -426,8 +423,7 @@ func (in *Interpreter) fieldsMethod(v *fieldsDict, method string, arguments Argu
 			return nil, true, err
 		}
 		if found {
-			value, err := v.getItem(in, values[0])
-			return value, true, err
+			return modelled(v.getItem(in, values[0]))
 		}
 		if len(values) > 1 {
 			return values[1], true, nil

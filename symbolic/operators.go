@@ -259,8 +259,7 @@ func (in *Interpreter) setOrDictOperator(row operatorRow, left, right Value) (Va
 		if !ok {
 			return nil, false, nil
 		}
-		value, err := in.mergeDicts(row, a, b)
-		return value, true, err
+		return modelled(in.mergeDicts(row, a, b))
 	}
 	return in.setLikeOperator(row, left, right)
 }
@@ -972,8 +971,7 @@ func (in *Interpreter) evaluateConstant(name string, operands ...Value) (Value, 
 	if err != nil {
 		return nil, true, err
 	}
-	value, err := in.outcomeValue(outcome)
-	return value, true, err
+	return modelled(in.outcomeValue(outcome))
 }
 
 // wire writes a value as a reference that the host can rebuild; false when it depends on anything the capture computed or changed.

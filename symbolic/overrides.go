@@ -317,8 +317,7 @@ func (in *Interpreter) newSubclassTensor(c *Class, arguments Arguments) (Value, 
 	if !ok || tensor.class != nil || tensor.wraps() {
 		return nil, false, nil
 	}
-	made, err := in.asSubclass(tensor, c)
-	return made, true, err
+	return modelled(in.asSubclass(tensor, c))
 }
 
 // functionGuard follows torch._C.DisableTorchFunctionSubclass, under which __torch_function__ is not called.

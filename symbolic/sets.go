@@ -576,11 +576,9 @@ func (in *Interpreter) setRelation(s *Set, method string, argument Value) (Value
 	}
 	switch method {
 	case "issubset":
-		result, err := in.compareSets(comparisons[1], s, other)
-		return result, true, err
+		return modelled(in.compareSets(comparisons[1], s, other))
 	case "issuperset":
-		result, err := in.compareSets(comparisons[1], other, s)
-		return result, true, err
+		return modelled(in.compareSets(comparisons[1], other, s))
 	}
 	for _, item := range other.items {
 		if inside, err := s.contains(in, item); err != nil || inside {
@@ -652,8 +650,7 @@ func (in *Interpreter) setLike(value Value) ([]Value, bool, error) {
 		return v.items, true, nil
 	case *dictView:
 		if v.kind != "values" {
-			items, err := v.items(in)
-			return items, true, err
+			return modelled(v.items(in))
 		}
 	}
 	return nil, false, nil
@@ -667,8 +664,7 @@ func (in *Interpreter) setLikeOperator(row operatorRow, left, right Value) (Valu
 		if row.inplace != nil && !a.frozen {
 			return a, true, in.updateBy(a, row.function, b)
 		}
-		value, err := in.setOperator(row.function, a, b, a.frozen)
-		return value, true, err
+		return modelled(in.setOperator(row.function, a, b, a.frozen))
 	}
 	_, leftLike, err := in.setLike(left)
 	if err != nil {

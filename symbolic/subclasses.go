@@ -20,8 +20,7 @@ func (in *Interpreter) newBase(builtin string, arguments Arguments) (Value, bool
 		value, _, err := in.constructBuiltin(class, Arguments{})
 		return value, true, err
 	case "set":
-		set, err := in.newSet(nil, false)
-		return set, true, err
+		return modelled(in.newSet(nil, false))
 	case "frozenset":
 		return in.constructSequence(builtin, Arguments{Positional: arguments.Positional})
 	case "collections.deque":
@@ -266,8 +265,7 @@ func (in *Interpreter) missingItem(v *Instance, arguments Arguments) (Value, boo
 	if err != nil || hook == nil {
 		return nil, false, err
 	}
-	value, err := in.call(hook, Arguments{Positional: []Value{key}})
-	return value, true, err
+	return modelled(in.call(hook, Arguments{Positional: []Value{key}}))
 }
 
 // subclassRepresentation is the repr of an instance of a subclass of set, which shows the class.

@@ -984,11 +984,9 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 	case "is_inference_mode_enabled":
 		return boolean(in.state.InferenceMode), true, nil
 	case "_set_grad_enabled":
-		value, err := in.setGradMode(arguments)
-		return value, true, err
+		return modelled(in.setGradMode(arguments))
 	case "_get_deterministic_algorithms", "_get_deterministic_algorithms_warn_only":
-		value, err := in.deterministicQuestion(shortName(name))
-		return value, true, err
+		return modelled(in.deterministicQuestion(shortName(name)))
 	case "_get_tracing_state", "_log_api_usage_once":
 		return none(), true, nil
 	case "_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic":
@@ -1001,8 +999,7 @@ func (in *Interpreter) torchState(name string, arguments Arguments) (Value, bool
 		}
 		return boolean(in.functionsDisabled == 0 && len(found.classes) > 0), true, nil
 	case "_is_torch_function_mode_enabled", "_len_torch_function_stack":
-		value, err := in.functionModeQuestion(shortName(name))
-		return value, true, err
+		return modelled(in.functionModeQuestion(shortName(name)))
 	case "_is_tracing", "is_anomaly_enabled", "_get_nested_int", "is_vulkan_available", "_is_torch_function_enabled":
 		return boolean(in.isTorchFunctionEnabled(name)), true, nil
 	case "_len_torch_dispatch_stack":
@@ -1057,8 +1054,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	}
 	rest := arguments.Positional[1:]
 	if name == "numpy" && len(rest) == 0 && len(arguments.Keywords) == 0 {
-		value, err := in.arrayHandedOut(t)
-		return value, true, err
+		return modelled(in.arrayHandedOut(t))
 	}
 	if value, handled, err := in.scalarRead(t, name); handled || err != nil {
 		return value, true, err
@@ -1108,8 +1104,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		}
 		return nil, true, unsupported(reasonAttribute, "Tensor.untyped_storage of a tensor that the graph makes")
 	case "t_", "transpose_", "swapaxes_", "swapdims_", "unsqueeze_", "squeeze_", "as_strided_":
-		value, err := in.reshapeInPlace(t, name, arguments)
-		return value, true, err
+		return modelled(in.reshapeInPlace(t, name, arguments))
 	case "requires_grad_":
 		flag, ok, err := in.singleFlag(Arguments{rest, arguments.Keywords})
 		if err == nil && ok && flag == t.meta.RequiresGrad {

@@ -222,8 +222,7 @@ func (in *Interpreter) evaluatedWire(name string, operand bytecode.Object) (Valu
 	if err != nil {
 		return nil, true, err
 	}
-	value, err := in.outcomeValue(outcome)
-	return value, true, err
+	return modelled(in.outcomeValue(outcome))
 }
 
 // objectWireOf is the reference to the live object of a value.

@@ -274,14 +274,12 @@ func (in *Interpreter) innerAttribute(t *Tensor, name string) (value Value, done
 		if !isInner {
 			return nil, false, nil
 		}
-		value, err = in.child(reference, t.source, "attr", name)
-		return value, true, err
+		return modelled(in.child(reference, t.source, "attr", name))
 	}
 	if found, _, err := in.classLookup(t.class, name); err != nil || found != nil && !in.isMember(found) {
 		return nil, false, err
 	}
-	value, err = in.torchCall("builtins.getattr", Arguments{Positional: []Value{t, text(name)}})
-	return value, true, err
+	return modelled(in.torchCall("builtins.getattr", Arguments{Positional: []Value{t, text(name)}}))
 }
 
 // isMember tells the descriptors of __slots__.
