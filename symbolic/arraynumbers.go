@@ -27,13 +27,11 @@ func (v *arrayNumber) truth(in *Interpreter) (bool, error) { return in.truth(v.n
 
 // integerScalar is the int of a scalar of NumPy; nil for anything else.
 func (in *Interpreter) integerScalar(value Value) (Value, error) {
-	switch v := value.(type) {
-	case *arrayNumber:
-		return v.number, nil
-	case *Opaque:
-		if v.kind == longScalar {
-			return in.given("operator.index", v.object)
-		}
+	if array, ok := value.(*arrayNumber); ok {
+		return array.number, nil
+	}
+	if opaque, ok := value.(*Opaque); ok && opaque.kind == longScalar {
+		return in.given("operator.index", opaque.object)
 	}
 	return nil, nil
 }

@@ -417,6 +417,14 @@ func (in *Interpreter) metaclassOf(class *Class) (*Class, error) {
 	return in.builtinClass("type"), nil
 }
 
+func (in *Interpreter) classOfObject(id trace.ObjectID) (*Class, error) {
+	d, err := in.session.Object(id)
+	if err != nil {
+		return nil, err
+	}
+	return in.classByID(d.TypeID)
+}
+
 func (in *Interpreter) classOfOpaque(v *Opaque) (*Class, error) {
 	d, err := in.session.Object(v.object.id)
 	if err != nil {

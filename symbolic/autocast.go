@@ -5,6 +5,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // Autocast is the state of torch.autocast on a thread.
@@ -60,11 +61,9 @@ func (a *Autocast) wire() bytecode.Object {
 	if !a.enabled() {
 		return nil
 	}
-	wired := bytecode.Tuple{}
-	for _, device := range a.Devices {
-		wired = append(wired, bytecode.Tuple{device.Type, device.Enabled, device.DType})
-	}
-	return wired
+	return bytecode.Tuple(slice.Map(a.Devices, func(device AutocastDevice) bytecode.Object {
+		return bytecode.Tuple{device.Type, device.Enabled, device.DType}
+	}))
 }
 
 // autocastCall models the functions that torch.autocast is made of. Those that change the state are nodes of the graph as well, for where

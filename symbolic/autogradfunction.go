@@ -392,15 +392,9 @@ func (in *Interpreter) appendFunction(call *functionCall, function *graph.Functi
 
 // outerRelation says whose memory outside of a function's own operations a result shares.
 func (in *Interpreter) outerRelation(function *graph.Function, v graph.Value) graph.Relation {
-	for {
-		o, isOutput := v.(*graph.Output)
-		if !isOutput || !slices.Contains(function.Forward, o.Node) {
-			return graph.ViewOf(v)
-		}
-		relation := o.Node.Outputs[o.Index].Relation
-		if relation.Kind == graph.RelationNew {
-			return relation
-		}
-		v = relation.Of
+	outer := outermost(v, function.Forward)
+	if outer == nil {
+		return graph.New()
 	}
+	return graph.ViewOf(outer)
 }

@@ -64,17 +64,13 @@ func (in *Interpreter) backwardCall(arguments Arguments, method bool) (Value, er
 
 // autogradFunction models the functions of torch.autograd that ask for gradients.
 func (in *Interpreter) autogradFunction(f *Function, arguments Arguments) (Value, bool, error) {
-	var value Value
-	var err error
 	switch f.qualname {
 	case "backward":
-		value, err = in.backwardCall(arguments, false)
+		return modelled(in.backwardCall(arguments, false))
 	case "grad":
-		value, err = in.gradCall(arguments)
-	default:
-		err = unsupported(reasonAutograd, "%s", f.qualname)
+		return modelled(in.gradCall(arguments))
 	}
-	return value, true, err
+	return nil, true, unsupported(reasonAutograd, "%s", f.qualname)
 }
 
 // gradCall is torch.autograd.grad.
@@ -106,12 +102,7 @@ func (in *Interpreter) gradientArguments(arguments Arguments, names ...string) (
 	if !ok || values[0] == nil {
 		return nil, unsupported(reasonAutograd, "arguments that do not fit")
 	}
-	for k, value := range values {
-		if value == nil {
-			values[k] = none()
-		}
-	}
-	return in.realAll(values)
+	return in.realAll(slice.Map(values, orNone))
 }
 
 func truthOfValue(value Value) (truth, known bool) {

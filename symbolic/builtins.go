@@ -555,11 +555,10 @@ func (in *Interpreter) hasattrCall(arguments Arguments) (Value, bool, error) {
 	if len(arguments.Positional) != 2 {
 		return nil, false, nil
 	}
-	key, err := in.real(arguments.Positional[1])
+	name, _, err := in.textIn(arguments.Positional[1])
 	if err != nil {
 		return nil, true, err
 	}
-	name, _ := stringOf(key)
 	in.tail = nil
 	value, err := in.optionalAttribute(arguments.Positional[0], name)
 	return boolean(value != nil), true, err

@@ -580,15 +580,11 @@ func (in *Interpreter) writtenInPython(class *Class) bool {
 
 // marksInstances tells heap types whose own namespace says how their instances are laid out.
 func (in *Interpreter) marksInstances(class *Class) bool {
-	if flags, err := in.classFlags(class); err != nil || flags&heapTypeFlag == 0 {
-		return false
-	}
-	for _, name := range []string{"__dict__", "__weakref__", "__slots__"} {
-		if holds, err := in.classHolds(class, name); err == nil && holds {
-			return true
-		}
-	}
-	return false
+	flags, err := in.classFlags(class)
+	return err == nil && flags&heapTypeFlag != 0 && slices.ContainsFunc([]string{"__dict__", "__weakref__", "__slots__"}, func(name string) bool {
+		holds, err := in.classHolds(class, name)
+		return err == nil && holds
+	})
 }
 
 func (in *Interpreter) makeSlots(class *Class, slots Value) error {

@@ -472,11 +472,7 @@ func (in *Interpreter) filterKeeps(function, item Value) (bool, error) {
 	if isNone(real) {
 		return in.truth(item)
 	}
-	result, err := in.call(real, Arguments{Positional: []Value{item}})
-	if err != nil {
-		return false, err
-	}
-	return in.truth(result)
+	return in.truthOfCall(real, item)
 }
 
 func (in *Interpreter) zipStrict(values []Value) (Value, bool, error) {

@@ -57,12 +57,9 @@ func (in *Interpreter) listEffect(l *List) {
 		return
 	}
 	in.outside++
-	for _, known := range in.effects {
-		if e, ok := known.(*listEffect); ok && e.list == l {
-			return
-		}
+	if _, known := findEffect(in, func(e *listEffect) bool { return e.list == l }); !known {
+		in.effects = append(in.effects, &listEffect{l})
 	}
-	in.effects = append(in.effects, &listEffect{l})
 }
 
 func (in *Interpreter) extendList(l *List, source Value) error {
@@ -200,11 +197,10 @@ func guardedKey(key Value) (bytecode.Object, bool) {
 	if constant, ok := key.(*Constant); ok {
 		return constant.Value, true
 	}
-	object := objectOf(key)
-	if object == nil {
-		return nil, false
+	if object := objectOf(key); object != nil {
+		return objectWire(object.id), true
 	}
-	return objectWire(object.id), true
+	return nil, false
 }
 
 func containsEntry(entries []*dictEntry, entry *dictEntry) bool {
@@ -306,13 +302,11 @@ func (d *Dict) find(in *Interpreter, key Value) (*dictEntry, error) {
 
 // loneKey writes a key that a guard can read by itself: a constant, or a class, which hashes by identity.
 func loneKey(key Value) (bytecode.Object, bool) {
-	switch v := key.(type) {
-	case *Constant:
-		return v.Value, true
-	case *Class:
-		if v.id != 0 {
-			return objectWire(v.id), true
-		}
+	if constant, ok := key.(*Constant); ok {
+		return constant.Value, true
+	}
+	if class, ok := key.(*Class); ok && class.id != 0 {
+		return objectWire(class.id), true
 	}
 	return nil, false
 }
@@ -420,11 +414,7 @@ func (d *Dict) getItem(in *Interpreter, key Value) (Value, error) {
 			return value, err
 		}
 	}
-	real, err := in.real(key)
-	if err != nil {
-		return nil, err
-	}
-	return nil, in.raiseWith(in.builtinClass("KeyError"), real)
+	return nil, in.raiseKeyError(key)
 }
 
 // missing is __missing__ of the dict subclasses of the standard library.
@@ -538,6 +528,14 @@ func (d *Dict) settled() error {
 	return &restart{numbers: origins}
 }
 
+func (in *Interpreter) raiseKeyError(key Value) error {
+	real, err := in.real(key)
+	if err != nil {
+		return err
+	}
+	return in.raiseWith(in.builtinClass("KeyError"), real)
+}
+
 func (d *Dict) setAll(in *Interpreter, items iter.Seq2[Value, Value]) error {
 	for key, value := range items {
 		if err := d.setItem(in, key, value); err != nil {
@@ -604,12 +602,7 @@ func (d *Dict) copy(in *Interpreter) (*Dict, error) {
 		return nil, err
 	}
 	defer in.copying(storedHashes(d.index))()
-	for _, entry := range entries {
-		if err := copied.setItem(in, entry.key, entry.value); err != nil {
-			return nil, err
-		}
-	}
-	return copied, nil
+	return copied, copied.setAll(in, entryItems(entries))
 }
 
 // takeDictClass makes a dict one of the class that another one has, with its default factory.

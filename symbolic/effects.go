@@ -115,6 +115,15 @@ func (e *dictEffect) apply(cg *generator) error {
 	return nil
 }
 
+func findEffect[E effect](in *Interpreter, test func(E) bool) (found E, ok bool) {
+	for _, known := range in.effects {
+		if e, fits := known.(E); fits && test(e) {
+			return e, true
+		}
+	}
+	return found, false
+}
+
 func (in *Interpreter) changeOutside(object *existing, changed *bool, first effect) {
 	in.activity++
 	if object == nil {

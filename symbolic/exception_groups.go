@@ -135,11 +135,7 @@ func (in *Interpreter) groupCondition(condition Value) func(*Instance) (bool, er
 		case *Class, *Tuple:
 			return in.exceptionMatches(exception, real)
 		}
-		result, err := in.call(real, Arguments{Positional: []Value{exception}})
-		if err != nil {
-			return false, err
-		}
-		return in.truth(result)
+		return in.truthOfCall(real, exception)
 	}
 }
 

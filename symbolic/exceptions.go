@@ -392,6 +392,14 @@ func (in *Interpreter) specialMethod(class *Class, name string, owner Value) (Va
 	return in.bindDescriptor(found, owner, class)
 }
 
+func (in *Interpreter) neededMethod(class *Class, name string, owner Value, lack string) (Value, error) {
+	method, err := in.specialMethod(class, name, owner)
+	if err == nil && method == nil {
+		err = in.raise("TypeError", "'"+shortName(class.name)+"' object "+lack)
+	}
+	return method, err
+}
+
 // withExceptStart calls the exit method with the exception: the stack holds exit, lasti, the saved exception and the exception.
 func (in *Interpreter) withExceptStart(f *Frame) error {
 	exception, ok := f.peek(1).(*Instance)

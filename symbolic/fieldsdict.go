@@ -52,13 +52,9 @@ func (v *fieldsDict) setItem(in *Interpreter, key, value Value) error {
 }
 
 func (v *fieldsDict) contains(in *Interpreter, item Value) (bool, error) {
-	item, err := in.real(item)
-	if err != nil {
+	name, ok, err := in.textIn(item)
+	if err != nil || !ok {
 		return false, err
-	}
-	name, ok := stringOf(item)
-	if !ok {
-		return false, nil
 	}
 	value, err := v.owner.field(in, name)
 	return value != nil, err

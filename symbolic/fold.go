@@ -276,20 +276,12 @@ func constantTruth(object bytecode.Object) bool {
 }
 
 func constantInt(value Value) (int64, bool) {
-	constant, ok := value.(*Constant)
-	if !ok {
-		return 0, false
-	}
-	switch n := constant.Value.(type) {
-	case int64:
-		return n, true
-	case bool:
-		if n {
-			return 1, true
-		}
+	if truth, ok := constantAs[bool](value); ok && truth {
+		return 1, true
+	} else if ok {
 		return 0, true
 	}
-	return 0, false
+	return constantAs[int64](value)
 }
 
 func constantAs[T bytecode.Object](value Value) (content T, ok bool) {

@@ -257,18 +257,20 @@ func (in *Interpreter) handle(frame *Frame, raised *Raised) error {
 	return nil
 }
 
+func (c *codeInfo) span(handler *bytecode.Handler) (first, end int) {
+	if handler.End == nil {
+		return c.index[handler.Start], len(c.listing.Instructions)
+	}
+	return c.index[handler.Start], c.index[handler.End]
+}
+
 // handlerFor finds the exception table row that covers an instruction.
 func (f *Frame) handlerFor(position int) *bytecode.Handler { return f.info.handlerFor(position) }
 
 func (c *codeInfo) handlerFor(position int) *bytecode.Handler {
 	for i := range c.listing.Handlers {
-		handler := &c.listing.Handlers[i]
-		end := len(c.listing.Instructions)
-		if handler.End != nil {
-			end = c.index[handler.End]
-		}
-		if position >= c.index[handler.Start] && position < end {
-			return handler
+		if first, end := c.span(&c.listing.Handlers[i]); first <= position && position < end {
+			return &c.listing.Handlers[i]
 		}
 	}
 	return nil

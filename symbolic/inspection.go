@@ -124,13 +124,9 @@ func (v *classDict) typeName() string { return "mappingproxy" }
 
 // lookup finds the raw attribute, nil where the class itself has none of that name; what a program may change is guarded.
 func (v *classDict) lookup(in *Interpreter, key Value) (Value, error) {
-	key, err := in.real(key)
-	if err != nil {
+	name, ok, err := in.textIn(key)
+	if err != nil || !ok {
 		return nil, err
-	}
-	name, ok := stringOf(key)
-	if !ok {
-		return nil, nil
 	}
 	value, err := in.ownAttribute(v.owner, name)
 	if err == nil && value == nil && v.owner.made == nil && v.owner.id != 0 && userClass(v.owner.name) {
@@ -150,14 +146,10 @@ func (v *classDict) contains(in *Interpreter, item Value) (bool, error) {
 
 func (v *classDict) getItem(in *Interpreter, key Value) (Value, error) {
 	value, err := v.lookup(in, key)
-	if err != nil || value != nil {
-		return value, err
+	if err == nil && value == nil {
+		err = in.raiseKeyError(key)
 	}
-	real, err := in.real(key)
-	if err != nil {
-		return nil, err
-	}
-	return nil, in.raiseWith(in.builtinClass("KeyError"), real)
+	return value, err
 }
 
 func (v *classDict) getAttribute(in *Interpreter, name string) (Value, error) {
@@ -175,10 +167,7 @@ func (v *classDict) get(in *Interpreter, arguments Arguments) (Value, bool, erro
 	}
 	value, err := v.lookup(in, values[0])
 	if err == nil && value == nil {
-		value = none()
-		if len(values) == 2 {
-			value = values[1]
-		}
+		value = argumentOr(values, 1, none())
 	}
 	return value, true, err
 }

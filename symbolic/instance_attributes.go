@@ -192,13 +192,9 @@ func (in *Interpreter) genericGetAttribute(v *Instance, name string) (Value, err
 
 // isWriteOnly tells a user's descriptor without __get__, which leaves reading to the instance's own attributes.
 func (in *Interpreter) isWriteOnly(found Value) (bool, error) {
-	found, err := in.look(found)
-	if err != nil {
+	descriptor, ok, err := as[*Instance](in.look(found))
+	if err != nil || !ok {
 		return false, err
-	}
-	descriptor, ok := found.(*Instance)
-	if !ok {
-		return false, nil
 	}
 	getter, _, err := in.classLookup(descriptor.class, "__get__")
 	return getter == nil, err

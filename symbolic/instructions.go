@@ -346,7 +346,7 @@ func (in *Interpreter) deleteDeref(f *Frame, index int) error {
 
 // cellAt is the cell in a variable; a continuation gets its cells as arguments.
 func (in *Interpreter) cellAt(f *Frame, index int) (*Cell, error) {
-	cell, ok, err := realAs[*Cell](in, f.locals[index])
+	cell, ok, err := as[*Cell](in.real(f.locals[index]))
 	if err == nil && !ok {
 		err = errors.Newf("the variable %s holds no cell", f.code.LocalsPlusNames[index])
 	}

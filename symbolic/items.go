@@ -62,12 +62,9 @@ func (in *Interpreter) instanceItem(o *Instance, key Value) (Value, error) {
 	if strings.HasPrefix(o.class.name, "typing.") && o.object != nil {
 		return in.genericAlias(o, key)
 	}
-	method, err := in.specialMethod(o.class, "__getitem__", o)
+	method, err := in.neededMethod(o.class, "__getitem__", o, "is not subscriptable")
 	if err != nil {
 		return nil, err
-	}
-	if method == nil {
-		return nil, in.raise("TypeError", "'"+shortName(o.class.name)+"' object is not subscriptable")
 	}
 	return in.tailCall(method, Arguments{Positional: []Value{key}})
 }
@@ -482,8 +479,7 @@ func (in *Interpreter) loadModule(name string) error {
 
 // namedModule is a module that the interpreter has loaded.
 func (in *Interpreter) namedModule(name string) (*PythonModule, error) {
-	value, err := in.namedObject(name)
-	module, ok := value.(*PythonModule)
+	module, ok, err := as[*PythonModule](in.namedObject(name))
 	if err == nil && !ok {
 		err = unsupported(reasonImport, "%s", name)
 	}
@@ -533,13 +529,11 @@ func (in *Interpreter) exitOfGenerator(manager Value) error {
 	if err != nil {
 		return err
 	}
-	if generator, err = in.real(generator); err != nil {
-		return err
-	}
-	if _, ok := generator.(*Opaque); ok {
+	_, outside, err := as[*Opaque](in.real(generator))
+	if outside {
 		return unsupported(reasonGenerator, "a context manager's that was made outside")
 	}
-	return nil
+	return err
 }
 
 // knownFunction models Python functions that capture treats by name.

@@ -342,12 +342,9 @@ func (in *Interpreter) iterateClass(c *Class) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	method, err := in.specialMethod(meta, "__iter__", c)
+	method, err := in.neededMethod(meta, "__iter__", c, "is not iterable")
 	if err != nil {
 		return nil, err
-	}
-	if method == nil {
-		return nil, in.raise("TypeError", "'"+shortName(meta.name)+"' object is not iterable")
 	}
 	return in.call(method, Arguments{})
 }

@@ -12,6 +12,13 @@ type remake func() (kind, name string, arguments []Value)
 // stepper computes an iterator's next item; nil at the end.
 type stepper func(in *Interpreter) (Value, error)
 
+func argumentOr(values []Value, position int, absent Value) Value {
+	if position < len(values) {
+		return values[position]
+	}
+	return absent
+}
+
 // bindNamed sorts arguments to parameters that may be given by position or by name; nil where one is not given, and ok is false where the
 // arguments do not fit.
 func bindNamed(arguments Arguments, names ...string) (values []Value, ok bool) {

@@ -34,11 +34,7 @@ func (in *Interpreter) evaluatePython(f *Function, arguments Arguments) (Value, 
 	if unknown != nil {
 		return nil, false, nil
 	}
-	outcome, err := in.session.Evaluate(int64(f.object.id), wired, keywords)
-	if err != nil {
-		return nil, true, err
-	}
-	return modelled(in.outcomeValue(outcome))
+	return modelled(in.askHost(int64(f.object.id), wired, keywords))
 }
 
 // localVariables is locals(): the names of a class body, or a new dict of the variables of a function that hold something.

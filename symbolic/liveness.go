@@ -70,12 +70,10 @@ func (c *codeInfo) updateLive(live [][]bool, k int, handlers []int, always []boo
 // handlerTargets lists, for each instruction, where an exception in it may go.
 func (c *codeInfo) handlerTargets() [][]int {
 	targets := make([][]int, len(c.listing.Instructions))
-	for _, handler := range c.listing.Handlers {
-		end := len(targets)
-		if handler.End != nil {
-			end = c.index[handler.End]
-		}
-		for k := c.index[handler.Start]; k < end; k++ {
+	for i := range c.listing.Handlers {
+		handler := &c.listing.Handlers[i]
+		first, end := c.span(handler)
+		for k := first; k < end; k++ {
 			targets[k] = append(targets[k], c.index[handler.Target])
 		}
 	}

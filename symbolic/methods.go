@@ -231,29 +231,21 @@ func (in *Interpreter) dictSetDefault(d *Dict, values []Value) (Value, bool, err
 	if err != nil || value != nil {
 		return value, true, err
 	}
-	value = none()
-	if len(values) > 1 {
-		value = values[1]
-	}
+	value = argumentOr(values, 1, none())
 	return value, true, d.setItem(in, values[0], value)
 }
 
 func (in *Interpreter) dictPop(d *Dict, values []Value) (Value, bool, error) {
 	value, err := d.lookup(in, values[0])
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, true, err
-	}
-	if value != nil {
+	case value != nil:
 		return value, true, d.setItem(in, values[0], nil)
-	}
-	if len(values) > 1 {
+	case len(values) > 1:
 		return values[1], true, nil
 	}
-	key, err := in.real(values[0])
-	if err != nil {
-		return nil, true, err
-	}
-	return nil, true, in.raiseWith(in.builtinClass("KeyError"), key)
+	return nil, true, in.raiseKeyError(values[0])
 }
 
 func (in *Interpreter) dictPopItem(d *Dict, arguments Arguments) (Value, bool, error) {

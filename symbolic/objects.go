@@ -64,10 +64,9 @@ func (in *Interpreter) opened(value Value) (Value, error) {
 // lookAll is look at each of the values.
 func (in *Interpreter) lookAll(values []Value) ([]Value, error) { return slice.TryMap(values, in.look) }
 
-func realAs[T Value](in *Interpreter, value Value) (typed T, ok bool, err error) {
-	real, err := in.real(value)
-	typed, ok = real.(T)
-	return typed, ok, err
+func as[T Value](value Value, err error) (typed T, ok bool, _ error) {
+	typed, ok = value.(T)
+	return typed, ok && err == nil, err
 }
 
 // realAll looks into each of the values.

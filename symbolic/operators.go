@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -124,15 +125,11 @@ func isNumber(value Value) bool {
 
 // hasMethods tells values whose operators are methods written in Python.
 func hasMethods(value Value) bool {
-	switch v := value.(type) {
-	case *Instance:
-		return true
-	case *Tuple:
-		return v.class != nil && userClass(v.class.name)
-	case *Class:
-		return false
+	if tuple, ok := value.(*Tuple); ok {
+		return tuple.class != nil && userClass(tuple.class.name)
 	}
-	return false
+	_, instance := value.(*Instance)
+	return instance
 }
 
 func (in *Interpreter) tensorBinary(row operatorRow, left, right Value) (Value, error) {
@@ -668,17 +665,9 @@ func (in *Interpreter) equalMethods(a, b *Method) (bool, error) {
 
 // isNaN tells the floats that differ from themselves, and complex numbers with such a part.
 func isNaN(value Value) bool {
-	constant, ok := value.(*Constant)
-	if !ok {
-		return false
-	}
-	switch number := constant.Value.(type) {
-	case float64:
-		return math.IsNaN(number)
-	case complex128:
-		return cmplx.IsNaN(number)
-	}
-	return false
+	number, real := constantAs[float64](value)
+	pair, isComplex := constantAs[complex128](value)
+	return real && math.IsNaN(number) || isComplex && cmplx.IsNaN(pair)
 }
 
 // differs says unequal for a value of another builtin type, and leaves values with methods of their own to them.
@@ -768,8 +757,7 @@ func (in *Interpreter) equalDicts(a, b *Dict) (bool, error) {
 }
 
 func (in *Interpreter) equalLibrary(a *LibraryValue, right Value) (bool, error) {
-	b, ok := right.(*LibraryValue)
-	if ok {
+	if b, ok := right.(*LibraryValue); ok {
 		return a.kind == b.kind && a.text == b.text, nil
 	}
 	if other, isText := stringOf(right); isText && a.kind == "device" {
@@ -959,19 +947,11 @@ func identicalConstants(a, b *Constant) (bool, error) {
 
 // evaluateConstant asks the host to run a pure function over constants; ok is false when an operand cannot be sent.
 func (in *Interpreter) evaluateConstant(name string, operands ...Value) (Value, bool, error) {
-	wired := make([]bytecode.Object, len(operands))
-	for i, operand := range operands {
-		wire, ok := in.wire(operand)
-		if !ok {
-			return nil, false, nil
-		}
-		wired[i] = wire
+	wired, ok := slice.MapAll(operands, in.wire)
+	if !ok {
+		return nil, false, nil
 	}
-	outcome, err := in.session.Evaluate(nameWire(name), wired, nil)
-	if err != nil {
-		return nil, true, err
-	}
-	return modelled(in.outcomeValue(outcome))
+	return modelled(in.askHost(nameWire(name), wired, nil))
 }
 
 // wire writes a value as a reference that the host can rebuild; false when it depends on anything the capture computed or changed.
@@ -1080,13 +1060,9 @@ func (in *Interpreter) wireSize(v *Tuple) (bytecode.Object, bool) {
 }
 
 func (in *Interpreter) wireItems(kind string, items []Value) (bytecode.Object, bool) {
-	wired := make([]bytecode.Object, len(items))
-	for i, item := range items {
-		wire, ok := in.wire(item)
-		if !ok {
-			return nil, false
-		}
-		wired[i] = wire
+	wired, ok := slice.MapAll(items, in.wire)
+	if !ok {
+		return nil, false
 	}
 	if kind == "slice" {
 		return append(bytecode.Tuple{kind}, wired...), true

@@ -73,7 +73,7 @@ func ofOptimizers(module string) bool { return strings.HasPrefix(module+".", "to
 // undisabled gives the function inside of a wrapper that says nothing to a capture: torch's that disable compilers around functions of
 // torch.optim, of which the second comes with torch.compile's first use, and Dynamo's around the making of modules; nil for others.
 func (in *Interpreter) undisabled(f *Function) (Value, error) {
-	variable := wrappedVariable(f)
+	variable := wrappedVariables[f.code.QualName]
 	index := indexOf(f.code.LocalsPlusNames, variable) - (len(f.code.LocalsPlusNames) - len(f.closure))
 	if variable == "" || index < 0 || index >= len(f.closure) {
 		return nil, nil
@@ -85,16 +85,11 @@ func (in *Interpreter) undisabled(f *Function) (Value, error) {
 	return nil, err
 }
 
-// wrappedVariable is the cell in which a wrapper that undisabled knows keeps what it calls; "" for other functions. Dynamo's wrappers around
-// Module.__init__ and Module.__setstate__ only note for Dynamo itself when a module was made, which its own captures leave out as well.
-func wrappedVariable(f *Function) string {
-	switch f.code.QualName {
-	case "_disable_dynamo.<locals>.inner", "DisableContext.__call__.<locals>._fn":
-		return "fn"
-	case "install_generation_tagging_init.<locals>.patched_init":
-		return "init"
-	case "install_generation_tagging_init.<locals>.patched_setstate":
-		return "setstate"
-	}
-	return ""
+// wrappedVariables names the cell in which a wrapper that undisabled knows keeps what it calls. Dynamo's wrappers around Module.__init__ and
+// Module.__setstate__ only note for Dynamo itself when a module was made, which its own captures leave out as well.
+var wrappedVariables = map[string]string{
+	"_disable_dynamo.<locals>.inner":                            "fn",
+	"DisableContext.__call__.<locals>._fn":                      "fn",
+	"install_generation_tagging_init.<locals>.patched_init":     "init",
+	"install_generation_tagging_init.<locals>.patched_setstate": "setstate",
 }

@@ -4,6 +4,7 @@ import (
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -51,30 +52,19 @@ func (in *Interpreter) note(f *Frame, reason *Unsupported) {
 
 // Wire writes the result in the form of docs/contracts.md, section 4, without its graphs and report.
 func (r *Result) Wire() *bytecode.Dict {
-	wired := &bytecode.Dict{}
 	if r.Code == nil {
-		wired.Set("action", "plain")
-		return wired
+		return bytecode.NewDict("action", "plain")
 	}
-	wired.Set("action", "entry")
-	wired.Set("code", r.Code)
-	wired.Set("captures", int64(r.Captures))
-	wired.Set("guards", r.Program.Wire())
-	wired.Set("continuations", wireCodes(r.Continuations))
-	wired.Set("steps", wireCodes(r.Steps))
-	return wired
+	return bytecode.NewDict("action", "entry", "code", r.Code, "captures", int64(r.Captures), "guards", r.Program.Wire(),
+		"continuations", wireCodes(r.Continuations), "steps", wireCodes(r.Steps))
 }
 
 func wireCodes(codes []Code) *bytecode.List {
-	list := &bytecode.List{Items: []bytecode.Object{}}
-	for _, code := range codes {
-		wired := &bytecode.Dict{}
-		wired.Set("code", code.Code)
-		wired.Set("name", code.Name)
+	return &bytecode.List{Items: slice.Map(codes, func(code Code) bytecode.Object {
+		wired := bytecode.NewDict("code", code.Code, "name", code.Name)
 		if code.Globals != 0 {
 			wired.Set("globals", code.Globals)
 		}
-		list.Items = append(list.Items, wired)
-	}
-	return list
+		return wired
+	})}
 }

@@ -1001,15 +1001,7 @@ func (r *rewriter) callCaller(b *builder, k int, arguments []*slot) error {
 	if err != nil {
 		return err
 	}
-	f := r.frames[k]
-	index := len(r.parts.steps)
-	r.parts.steps = append(r.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
-	b.emit(bytecode.PushNull, 0)
-	b.placeholder("step", int64(index))
-	for _, s := range arguments {
-		b.loadSlot(s)
-	}
-	b.call(len(arguments))
+	r.callStep(b, r.frames[k], code, arguments)
 	return nil
 }
 
@@ -1155,15 +1147,19 @@ func (r *rewriter) resumeExit(b *builder, e *exit, packed *slot) error {
 	return nil
 }
 
-func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, arguments []*slot) {
+func (r *rewriter) callStep(b *builder, f *Frame, code *bytecode.Code, arguments []*slot) {
 	index := len(r.parts.steps)
 	r.parts.steps = append(r.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
 	b.emit(bytecode.PushNull, 0)
 	b.placeholder("step", int64(index))
-	for _, s := range r.resumeOrder(f, arguments) {
+	for _, s := range arguments {
 		b.loadSlot(s)
 	}
 	b.call(len(arguments))
+}
+
+func (r *rewriter) callResume(b *builder, f *Frame, code *bytecode.Code, arguments []*slot) {
+	r.callStep(b, f, code, r.resumeOrder(f, arguments))
 }
 
 // resumeOrder sorts state (variables by index, then stack) into a resume function's parameters (plain variables, cells, stack).

@@ -35,13 +35,12 @@ func (in *Interpreter) recordSetChange(s *Set, change setChange) {
 		return
 	}
 	in.outside++
-	for _, known := range in.effects {
-		if e, ok := known.(*setEffect); ok && e.set == s {
-			e.changes = append(e.changes, change)
-			return
-		}
+	known, again := findEffect(in, func(e *setEffect) bool { return e.set == s })
+	if !again {
+		known = &setEffect{set: s}
+		in.effects = append(in.effects, known)
 	}
-	in.effects = append(in.effects, &setEffect{s, []setChange{change}})
+	known.changes = append(known.changes, change)
 }
 
 // describedSet reads an existing set whose members are constants or objects that hash by identity, and guards them; others are left to Python.
@@ -530,20 +529,15 @@ func (in *Interpreter) replaceSet(s *Set, items []Value) error {
 
 func (in *Interpreter) setRemove(s *Set, item Value, strict bool) (Value, bool, error) {
 	inside, err := s.contains(in, item)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, true, err
-	}
-	if inside {
+	case inside:
 		return none(), true, in.removeItem(s, item)
+	case strict:
+		return nil, true, in.raiseKeyError(item)
 	}
-	if !strict {
-		return none(), true, nil
-	}
-	real, err := in.real(item)
-	if err != nil {
-		return nil, true, err
-	}
-	return nil, true, in.raiseWith(in.builtinClass("KeyError"), real)
+	return none(), true, nil
 }
 
 // removeItem takes a member out of a set.

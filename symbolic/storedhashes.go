@@ -87,10 +87,7 @@ func (cg *generator) loadEntries(v *Dict, next func()) error {
 		if entry.deleted {
 			continue
 		}
-		if err := cg.load(entry.key); err != nil {
-			return err
-		}
-		if err := cg.load(entry.value); err != nil {
+		if err := cg.loadAll(entry.key, entry.value); err != nil {
 			return err
 		}
 		next()

@@ -619,11 +619,7 @@ func (in *Interpreter) resolveTensorClass(v *Tensor) (*Class, error) {
 		return v.class, nil
 	}
 	if v.id != 0 {
-		d, err := in.session.Object(v.id)
-		if err != nil {
-			return nil, err
-		}
-		return in.classByID(d.TypeID)
+		return in.classOfObject(v.id)
 	}
 	return in.namedClass(tensorTypeName(v))
 }

@@ -200,6 +200,15 @@ func (in *Interpreter) representClass(c *Class) (string, error) {
 	return "<class '" + c.name + "'>", nil
 }
 
+func (in *Interpreter) textIn(value Value) (content string, ok bool, err error) {
+	real, err := in.real(value)
+	if err != nil {
+		return "", false, err
+	}
+	content, ok = stringOf(real)
+	return content, ok, nil
+}
+
 // textOf is the text of a str that the program's own method returned.
 func (in *Interpreter) textOf(value Value) (string, error) {
 	value, err := in.real(value)

@@ -6,6 +6,8 @@
 package symbolic
 
 import (
+	"cmp"
+
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
@@ -319,16 +321,13 @@ func (v *Set) typeName() string {
 	return "set"
 }
 
+// descriptorTypes names the types of descriptors by the flavor of what they describe.
+var descriptorTypes = map[string]string{
+	"method": "method_descriptor", "wrapper": "wrapper_descriptor", "getset": "getset_descriptor", "member": "member_descriptor",
+}
+
 func (v *Builtin) typeName() string {
-	switch v.flavor {
-	case "method":
-		return "method_descriptor"
-	case "wrapper":
-		return "wrapper_descriptor"
-	case "getset", "member":
-		return v.flavor + "_descriptor"
-	}
-	return "builtin_function_or_method"
+	return cmp.Or(descriptorTypes[v.flavor], "builtin_function_or_method")
 }
 
 func tensorTypeName(v *Tensor) string {
