@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,8 +52,12 @@ func (b builder) call(target string, args ...graph.Value) graph.Value {
 }
 
 func (b builder) differentiate(outputs ...graph.Value) (*Training, error) {
+	return b.differentiateWithin(1, outputs...)
+}
+
+func (b builder) differentiateWithin(budget float64, outputs ...graph.Value) (*Training, error) {
 	b.Outputs = outputs
-	return Differentiate(b.Graph, graph.State{GradMode: true})
+	return Differentiate(b.Graph, graph.State{GradMode: true}, Options{MemoryBudget: budget})
 }
 
 func (t *Training) text() string {
@@ -210,6 +215,23 @@ func TestCrossEntropyKeepsTwoNumbersOfEachRow(t *testing.T) {
 	for _, input := range training.Forward.Outputs[training.Results:] {
 		if m := metaOf(input); Bytes(m) > Bytes(metaOf(scores)) || m.Dim() > 1 && m.Sizes[1].Hint > 1 {
 			t.Errorf("keeps %s", m)
+		}
+	}
+}
+
+// TestBudgets has the product of two matrices kept before a sine of it, whose bytes are as many, and neither where nothing may be.
+func TestBudgets(t *testing.T) {
+	for budget, want := range map[float64]int{0: 0, 0.5: 1, 1: 2} {
+		b := newBuilder(t, "budget")
+		x, weight := b.leaf("x", 16, 16), b.leaf("weight", 16, 16)
+		product := b.call("operator.matmul", x, weight)
+		training, err := b.differentiateWithin(budget, b.call("torch.sum", b.call("operator.matmul", b.call("torch.sin", product), weight)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := slices.DeleteFunc(slices.Clone(training.Saved), func(place Place) bool { return place.Input })
+		if len(made) != want {
+			t.Errorf("budget %v: kept %v, want %d values that were made: %v", budget, training.Saved, want, training.Why)
 		}
 	}
 }

@@ -19,6 +19,9 @@ type edge struct {
 // unlimited is a capacity that no cut pays for.
 const unlimited = int64(1) << 60
 
+// deterrent is a capacity that a cut pays for only where no other does.
+const deterrent = int64(1) << 57
+
 const (
 	flowSource = 0
 	flowSink   = 1

@@ -7,30 +7,25 @@ import (
 )
 
 // partition cuts the joint graph in two. What does not depend on the gradients of results may run in either part; what backward reads of it is
-// kept, or computed again where that is pointwise work on something that is kept. A minimum cut keeps the fewest bytes.
+// kept, or computed again where that is pointwise work on something that is kept. A minimum cut keeps the fewest bytes; a budget keeps fewer.
 func partition(d *differentiation) error {
 	p := newPartitioner(d)
-	p.network = newNetwork()
-	for i, n := range p.joint.Nodes {
-		p.node(i, n)
-	}
-	for _, v := range p.joint.Outputs[d.result.Results:] {
-		if !p.late[keyOf(v)] { // such as zeros
-			_, exit := p.value(v)
-			p.network.connect(exit, flowSink, unlimited)
-		}
-	}
-	kept := p.kept()
+	kept := p.within(d.options.MemoryBudget)
 	if err := p.checkKept(kept); err != nil {
 		return err
 	}
-	return p.split(kept)
+	if err := p.split(kept); err != nil {
+		return err
+	}
+	p.explain(kept)
+	return nil
 }
 
 type partitioner struct {
 	d       *differentiation
 	joint   *graph.Graph
 	network *network
+	policy  policy
 	// late values depend on the gradients of results, or are those of checkpoints computed again, and only backward can compute them.
 	late map[key]bool
 	// entry and exit are a value's nodes in the network; cutting the edge between them keeps the value.
@@ -44,8 +39,7 @@ type partitioner struct {
 }
 
 func newPartitioner(d *differentiation) *partitioner {
-	p := &partitioner{d: d, joint: d.result.Joint, late: map[key]bool{}, entry: map[key]int{}, exit: map[key]int{},
-		needed: map[*graph.Node]bool{}, stored: map[key]bool{}}
+	p := &partitioner{d: d, joint: d.result.Joint, late: map[key]bool{}, needed: map[*graph.Node]bool{}, stored: map[key]bool{}}
 	for _, input := range p.joint.Inputs[len(d.source.Inputs):] {
 		p.late[keyOf(input)] = true
 	}
@@ -103,28 +97,54 @@ func repeats(n *graph.Node) bool {
 		(op.Kind == graph.KindPointwise || op.Kind == graph.KindCopy || op.Kind == graph.KindView || op.Kind == graph.KindFactory)
 }
 
-// value gives an early value its two nodes: keeping an input costs next to nothing, since the caller mostly has it, and keeping a view means to keep
-// what is behind it, so that it is never the view that is kept.
+// value gives an early value its two nodes.
 func (p *partitioner) value(v graph.Value) (entry, exit int) {
 	k := keyOf(v)
 	if _, known := p.entry[k]; !known {
 		p.entry[k], p.exit[k] = p.network.node(), p.network.node()
 		p.order = append(p.order, v)
-		cost := int64(1)
-		o, isOutput := v.(*graph.Output)
-		if isOutput {
-			cost += Bytes(metaOf(v))
-		}
-		if isOutput && isView(o.Node) {
-			cost = unlimited
-		}
-		p.network.connect(p.entry[k], p.exit[k], cost)
-		// What leaves a checkpoint is kept as it is, lest values within are kept for it.
-		if !isOutput || !repeats(o.Node) || (p.stored[k] || o.Node.Checkpoint != nil) && !isView(o.Node) {
+		p.network.connect(p.entry[k], p.exit[k], p.price(v))
+		if !p.mayRepeat(v) {
 			p.network.connect(flowSource, p.entry[k], unlimited)
 		}
 	}
 	return p.entry[k], p.exit[k]
+}
+
+// price is what keeping a value costs: next to nothing for an input, since the caller mostly has it. Keeping a view means to keep what is behind it,
+// so that it is never the view that is kept, and memory that the graph writes is kept where nothing else helps, which is refused.
+func (p *partitioner) price(v graph.Value) int64 {
+	o, isOutput := v.(*graph.Output)
+	switch {
+	case isOutput && isView(o.Node):
+		return unlimited
+	case p.isChanged(v):
+		return deterrent
+	case isOutput && !p.policy.chosen[keyOf(v)]:
+		return 1 + Bytes(metaOf(v))*p.policy.scale
+	}
+	return 1
+}
+
+// isChanged tells memory of inputs that the graph writes.
+func (p *partitioner) isChanged(v graph.Value) bool {
+	input, given := rootOf(v).(*graph.Input)
+	return given && slices.Contains(p.d.result.Changed, input.Index)
+}
+
+// mayRepeat says whether backward may compute a value again from what its node reads.
+func (p *partitioner) mayRepeat(v graph.Value) bool {
+	o, made := v.(*graph.Output)
+	switch {
+	case !made || p.policy.chosen[keyOf(v)]:
+		return false
+	case p.policy.everything:
+		return repeatsAtAnyCost(o.Node)
+	case isView(o.Node):
+		return repeats(o.Node)
+	}
+	// What leaves a checkpoint is kept as it is, lest values within are kept for it.
+	return repeats(o.Node) && !p.stored[keyOf(v)] && o.Node.Checkpoint == nil
 }
 
 // Bytes is the size of a tensor's elements, with dimensions of size 0 taken as 1.
@@ -137,7 +157,7 @@ func Bytes(m *graph.Meta) int64 {
 }
 
 // node connects what a node reads with what it makes, or with the sink where only backward can run it.
-func (p *partitioner) node(index int, n *graph.Node) {
+func (p *partitioner) node(n *graph.Node) {
 	if !p.needed[n] {
 		return
 	}
@@ -161,8 +181,18 @@ func (p *partitioner) node(index int, n *graph.Node) {
 	}
 }
 
-// kept lists the values on the cut, inputs first, in the order in which they are made.
-func (p *partitioner) kept() []graph.Value {
+// cut lists the values on a minimum cut, inputs first, in the order in which they are made.
+func (p *partitioner) cut(policy policy) []graph.Value {
+	p.policy, p.network, p.order, p.entry, p.exit = policy, newNetwork(), nil, map[key]int{}, map[key]int{}
+	for _, n := range p.joint.Nodes {
+		p.node(n)
+	}
+	for _, v := range p.joint.Outputs[p.d.result.Results:] {
+		if !p.late[keyOf(v)] { // such as zeros
+			_, exit := p.value(v)
+			p.network.connect(exit, flowSink, unlimited)
+		}
+	}
 	reached := p.network.cut()
 	var inputs, made []graph.Value
 	for _, v := range p.order {
@@ -181,9 +211,8 @@ func (p *partitioner) kept() []graph.Value {
 // checkKept refuses to keep memory that the graph writes after it was read.
 func (p *partitioner) checkKept(kept []graph.Value) error {
 	for _, v := range kept {
-		input, ok := rootOf(v).(*graph.Input)
-		if ok && slices.Contains(p.d.result.Changed, input.Index) {
-			return refuse("backward reads the input %s, which the graph changes", input.Name)
+		if p.isChanged(v) {
+			return refuse("backward reads the input %s, which the graph changes", rootOf(v).(*graph.Input).Name)
 		}
 	}
 	return nil

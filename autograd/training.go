@@ -24,7 +24,9 @@ type Training struct {
 	// Differentiable says of each result whether gradients flow into it.
 	Differentiable []bool
 	Saved          []Place
-	Gradients      []int
+	// Why says of each of Saved what reads it, and why it is not computed again.
+	Why       []string
+	Gradients []int
 	// Needs lists for each gradient the differentiable results, by position among them, that it depends on.
 	Needs [][]int
 	// Changed lists the inputs whose memory the graph writes.
@@ -39,6 +41,13 @@ type Training struct {
 type Place struct {
 	Input bool
 	Index int
+}
+
+// Options say how a graph is differentiated.
+type Options struct {
+	// MemoryBudget is how much of the bytes that a minimum cut keeps may be kept, from 0, where all that can be is computed again from the inputs,
+	// to 1.
+	MemoryBudget float64
 }
 
 // Refusal is the reason why a graph is not differentiated.
@@ -62,6 +71,7 @@ func passes() []pass {
 type differentiation struct {
 	source  *graph.Graph
 	state   graph.State
+	options Options
 	outputs outputs
 	result  *Training
 	// laidOut is the functional graph in the layouts that its operators like best, and laidResults are the results in it.
@@ -73,9 +83,9 @@ type differentiation struct {
 
 // Differentiate makes the forward and backward graphs of a graph; its nodes may be torch-level or aten-level, and the graph is not changed. The
 // state is the one of the capture. The error is a Refusal where the graph holds something that has no derivative here.
-func Differentiate(g *graph.Graph, state graph.State) (*Training, error) {
+func Differentiate(g *graph.Graph, state graph.State, options Options) (*Training, error) {
 	state.GradMode = false // what the passes append is not recorded again
-	d := &differentiation{source: g, state: state, result: &Training{}}
+	d := &differentiation{source: g, state: state, options: options, result: &Training{}}
 	if err := d.checkInputs(); err != nil {
 		return nil, err
 	}

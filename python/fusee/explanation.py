@@ -97,7 +97,17 @@ def _heading(report: dict[str, Any]) -> str:
 
 
 def _graph(graph: dict[str, Any]) -> str:
-    return f"graph {graph.get('name')} ({graph.get('ops')} operations)\n{_indented(str(graph.get('text', '')))}"
+    head = f"graph {graph.get('name')} ({graph.get('ops')} operations)"
+    return "\n".join([head, _indented(str(graph.get("text", ""))), *_kept(graph.get("training") or {})])
+
+
+def _kept(training: dict[str, Any]) -> list[str]:
+    """What the forward part of a graph keeps for the backward part, and why."""
+    lines = [
+        f"    {value['name']}: {value['type']}, {value['bytes']} bytes {_in_brackets(value.get('why'))}"
+        for value in training.get("kept") or ()
+    ]
+    return ["  kept for backward", *lines] if lines else []
 
 
 def _indented(text: str) -> str:

@@ -27,6 +27,7 @@ class Setting:
     variable: str
     doc: str
     choices: tuple[Value, ...] = ()  # all values it can have; empty: any of its type
+    bounds: tuple[float, float] | None = None  # the least and the greatest value
 
 
 TABLE: tuple[Setting, ...] = (
@@ -45,6 +46,15 @@ TABLE: tuple[Setting, ...] = (
         "FUSEE_NUMERICS",
         "Half-precision values inside fused kernels: `fused` keeps them in float32, `eager` rounds each as eager does.",
         ("fused", "eager"),
+    ),
+    Setting(
+        "memory_budget",
+        float,
+        1.0,
+        "FUSEE_MEMORY_BUDGET",
+        "How much of the bytes that a graph's forward keeps for its backward by default it may keep: below 1, what is "
+        "dearest to compute again for its bytes; at 0, all but random draws is computed again from the inputs.",
+        bounds=(0.0, 1.0),
     ),
     Setting("record", str, "", "FUSEE_RECORD", "Folder that gets one trace file for each compile; empty: none."),
     Setting("logs", str, "", "FUSEE_LOGS", "What to log, in the grammar of TORCH_LOGS."),
@@ -102,6 +112,8 @@ def parse(row: Setting, text: str) -> Value:
 def _chosen(row: Setting, value: Value) -> Value:
     if row.choices and value not in row.choices:
         raise unknown(f"value of {row.name!r}", str(value), list(map(str, row.choices)))
+    if row.bounds is not None and not row.bounds[0] <= float(value) <= row.bounds[1]:
+        raise UnknownSetting(f"setting {row.name!r} is from {row.bounds[0]} to {row.bounds[1]}, not {value}: {row.doc}")
     return value
 
 

@@ -54,7 +54,7 @@ def test_table_is_small_documented_and_unique() -> None:
 @pytest.mark.parametrize("row", settings.TABLE, ids=lambda row: row.name)
 def test_every_setting_is_read_from_environment_and_options(environment: Use, row: settings.Setting) -> None:
     texts = {bool: ("1", True), int: ("7", 7), float: ("2.5", 2.5), str: ("text", "text")}
-    other = [(str(choice), choice) for choice in row.choices if choice != row.default]
+    other = [(str(choice), choice) for choice in (*row.choices, *(row.bounds or ())) if choice != row.default]
     text, value = ("0", False) if row.default is True else (*other, texts[row.kind])[0]
     assert settings.get(row.name) == row.default
     environment(**{row.variable: text})

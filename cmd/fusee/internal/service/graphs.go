@@ -74,7 +74,7 @@ func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
 
 // trainGraph differentiates a graph and lowers both parts.
 func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
-	training, err := autograd.Differentiate(withoutModes(compiled.Graph), request.lowered())
+	training, err := autograd.Differentiate(withoutModes(compiled.Graph), request.lowered(), s.differentiation(request))
 	if err != nil {
 		compiled.Why = "gradients are recorded: " + errors.UnwrapAll(err).Error()
 		return
@@ -87,6 +87,14 @@ func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
 	if trained.BackwardPlan = s.plan(training.Backward, compiled, request, backend.Options{Consumes: true}); trained.BackwardPlan != nil {
 		compiled.Trained = trained
 	}
+}
+
+// differentiation reads the settings of autograd; a trace from before there was a budget has none.
+func (s *Service) differentiation(request *request) autograd.Options {
+	if budget, given := s.setting(request, "memory_budget").(float64); given {
+		return autograd.Options{MemoryBudget: budget}
+	}
+	return autograd.Options{MemoryBudget: 1}
 }
 
 // plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why. The options say

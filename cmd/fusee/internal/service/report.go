@@ -284,7 +284,7 @@ func (t *TrainedGraph) describe() *bytecode.Dict {
 	for i, place := range t.Saved {
 		input := t.Backward.Inputs[i]
 		kept.Items = append(kept.Items,
-			bytecode.NewDict("name", input.Name, "type", input.Meta.String(), "bytes", autograd.Bytes(&input.Meta), "input", place.Input))
+			bytecode.NewDict("name", input.Name, "type", input.Meta.String(), "bytes", autograd.Bytes(&input.Meta), "input", place.Input, "why", t.Why[i]))
 	}
 	return bytecode.NewDict("joint", t.Joint.String(), "forward", t.Forward.String(), "backward", t.Backward.String(), "kept", kept)
 }
