@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"cmp"
 	"strings"
 
 	"fusee/graph"
@@ -14,13 +15,9 @@ func (v *arrayScalar) typeName() string { return "numpy." + v.tensor.meta.DType.
 
 // scalarItem is an item of an array, which keeps its value when the array is written to.
 func (in *Interpreter) scalarItem(item *Array) (Value, error) {
-	copied, err := in.torchCall("Tensor.clone", Arguments{Positional: []Value{item.tensor}})
-	if err != nil {
-		return nil, err
-	}
-	tensor, ok := copied.(*Tensor)
+	tensor, ok, err := as[*Tensor](in.torchCall("Tensor.clone", Arguments{Positional: []Value{item.tensor}}))
 	if !ok {
-		return nil, unsupported(reasonTensorCall, "an item of a numpy.ndarray")
+		return nil, cmp.Or(err, unsupported(reasonTensorCall, "an item of a numpy.ndarray"))
 	}
 	return &arrayScalar{tensor}, nil
 }

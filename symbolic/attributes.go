@@ -339,6 +339,7 @@ func (in *Interpreter) namedClass(name string) (*Class, error) {
 
 func nameWire(canonical string) bytecode.Tuple { return bytecode.Tuple{"name", canonical} }
 
+// qualifiedName puts the module before the name of a builtin type.
 func qualifiedName(class string) string {
 	if strings.Contains(class, ".") {
 		return class
@@ -351,12 +352,9 @@ func qualifiedName(class string) string {
 
 // resolveClass asks the host for a class by canonical name.
 func (in *Interpreter) resolveClass(name string) (*Class, error) {
-	id, err := in.findNamed(qualifiedName(name))
+	id, err := in.findNamed(qualifiedName(name), unsupported(reasonAttribute, "type %s", name))
 	if err != nil {
 		return nil, err
-	}
-	if id == 0 {
-		return nil, unsupported(reasonAttribute, "type %s", name)
 	}
 	return in.classByID(id)
 }
@@ -417,6 +415,7 @@ func (in *Interpreter) metaclassOf(class *Class) (*Class, error) {
 	return in.builtinClass("type"), nil
 }
 
+// classOfObject is the class of a live object.
 func (in *Interpreter) classOfObject(id trace.ObjectID) (*Class, error) {
 	d, err := in.session.Object(id)
 	if err != nil {
@@ -937,11 +936,7 @@ func (v *LibraryValue) getAttribute(in *Interpreter, name string) (Value, error)
 		}
 		v.id = resolved
 	}
-	outcome, err := in.session.GetAttribute(v.id, name)
-	if err != nil {
-		return nil, err
-	}
-	return in.outcomeValue(outcome)
+	return in.hostAttribute(v.id, name)
 }
 
 // getAttribute of an object of a kind that capture does not know: only its class can be told.
@@ -968,11 +963,7 @@ func (in *Interpreter) immutableAttribute(v *Opaque, name string) (Value, error)
 	builtin, isBuiltin := found.(*Builtin)
 	wrapper, isWrapper := found.(*descriptorValue)
 	if isBuiltin && (builtin.flavor == "member" || builtin.flavor == "getset") || isWrapper && wrapper.kind == "property" {
-		outcome, err := in.session.GetAttribute(v.object.id, name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := in.outcomeValue(outcome)
+		value, err := in.hostAttribute(v.object.id, name)
 		if err != nil {
 			return nil, err
 		}

@@ -183,10 +183,9 @@ func (cg *generator) writeAutocast() error {
 			cg.callState("torch.set_autocast_enabled", device.Type, device.Enabled)
 		}
 		if device.DType != before.Devices[i].DType {
-			if err := cg.construct("torch.set_autocast_dtype", text(device.Type), &LibraryValue{kind: "dtype", text: device.DType}); err != nil {
+			if err := cg.discard(cg.construct("torch.set_autocast_dtype", text(device.Type), &LibraryValue{kind: "dtype", text: device.DType})); err != nil {
 				return err
 			}
-			cg.emit(bytecode.PopTop, 0)
 		}
 	}
 	if now.Cache != before.Cache {

@@ -210,6 +210,13 @@ func (b *builder) finish() (*bytecode.Code, error) {
 	return assembled, errors.Wrapf(err, "rewriting %s", code.QualName)
 }
 
+// loadSlots pushes variables in their order.
+func (b *builder) loadSlots(slots []*slot) {
+	for _, s := range slots {
+		b.loadSlot(s)
+	}
+}
+
 // fillFreeVariables gives code that no closure comes with an empty cell in the place of each free variable, before anything else: whoever
 // looks at a frame's variables takes for granted that there is one.
 func (b *builder) fillFreeVariables(order []*slot) {

@@ -298,6 +298,7 @@ func (in *Interpreter) singleFlag(arguments Arguments) (flag, ok bool, err error
 	return flag, ok, nil
 }
 
+// modelled gives the result of what capture models: nothing else needs to be tried.
 func modelled[T any](result T, err error) (T, bool, error) { return result, true, err }
 
 // builtinFunction models the functions of the modules builtins, operator and a few more.

@@ -828,15 +828,11 @@ func (v *mappingProxy) contains(in *Interpreter, item Value) (bool, error) {
 }
 
 func (v *mappingProxy) iterate(in *Interpreter) (iterator, error) {
-	walker, err := in.iterateDict(v.dict, v, "keys")
-	if err != nil {
-		return nil, err
+	walked, ok, err := as[iterator](in.iterateDict(v.dict, v, "keys"))
+	if err == nil && !ok {
+		err = errors.New("a dict's iterator is none")
 	}
-	walked, ok := walker.(iterator)
-	if !ok {
-		return nil, errors.New("a dict's iterator is none")
-	}
-	return walked, nil
+	return walked, err
 }
 
 func (v *mappingProxy) getAttribute(in *Interpreter, name string) (Value, error) {

@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -164,8 +165,7 @@ func (in *Interpreter) constructDict(c *Class, arguments Arguments) (Value, bool
 	if c.name != "dict" {
 		dict.class = c
 	}
-	_, _, err := in.dictUpdateMethod(dict, arguments)
-	return dict, true, err
+	return dict, true, in.fillDict(dict, arguments)
 }
 
 func (in *Interpreter) constructDefaultDict(c *Class, arguments Arguments) (Value, bool, error) {
@@ -175,8 +175,7 @@ func (in *Interpreter) constructDefaultDict(c *Class, arguments Arguments) (Valu
 		dict.factory = arguments.Positional[0]
 		arguments.Positional = arguments.Positional[1:]
 	}
-	_, _, err := in.dictUpdateMethod(dict, arguments)
-	return dict, true, err
+	return dict, true, in.fillDict(dict, arguments)
 }
 
 func (in *Interpreter) constructRange(values []Value) (Value, bool, error) {
@@ -747,15 +746,11 @@ func (v *newMethod) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if len(arguments.Positional) == 0 {
 		return nil, unsupported(reasonOpaqueCall, "%s", v.hook.name)
 	}
-	class, err := in.real(arguments.Positional[0])
-	if err != nil {
-		return nil, err
-	}
-	c, ok := class.(*Class)
+	class, ok, err := as[*Class](in.real(arguments.Positional[0]))
 	if !ok {
-		return nil, unsupported(reasonOpaqueCall, "%s", v.hook.name)
+		return nil, cmp.Or(err, unsupported(reasonOpaqueCall, "%s", v.hook.name))
 	}
-	return in.builtinNew(v.hook, c, Arguments{arguments.Positional[1:], arguments.Keywords})
+	return in.builtinNew(v.hook, class, Arguments{arguments.Positional[1:], arguments.Keywords})
 }
 
 // classHolds tells whether a class's own __dict__ has a name.

@@ -528,6 +528,7 @@ func (d *Dict) settled() error {
 	return &restart{numbers: origins}
 }
 
+// raiseKeyError says which key is missing.
 func (in *Interpreter) raiseKeyError(key Value) error {
 	real, err := in.real(key)
 	if err != nil {
@@ -536,6 +537,7 @@ func (in *Interpreter) raiseKeyError(key Value) error {
 	return in.raiseWith(in.builtinClass("KeyError"), real)
 }
 
+// setAll sets items in their order.
 func (d *Dict) setAll(in *Interpreter, items iter.Seq2[Value, Value]) error {
 	for key, value := range items {
 		if err := d.setItem(in, key, value); err != nil {

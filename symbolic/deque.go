@@ -36,11 +36,7 @@ func (in *Interpreter) describedDeque(d *trace.Description, object *existing) (V
 		}
 		deque.items = append(deque.items, value)
 	}
-	outcome, err := in.session.GetAttribute(d.ID, "maxlen")
-	if err != nil {
-		return nil, err
-	}
-	limit, err := in.outcomeValue(outcome)
+	limit, err := in.hostAttribute(d.ID, "maxlen")
 	if err != nil {
 		return nil, err
 	}

@@ -101,13 +101,10 @@ func setsState(node *graph.Node) bool {
 
 // functionModeQuestion answers from the stack of function modes that the capture began under, which its entry is guarded by.
 func (in *Interpreter) functionModeQuestion(name string) (Value, error) {
-	if in.defaultDeviceSet {
-		return nil, unsupported(reasonGlobalState, "%s", name)
-	}
-	if name == "_len_torch_function_stack" {
+	if name == "_len_torch_function_stack" && !in.defaultDeviceSet {
 		return integer(in.request.FunctionModes), nil
 	}
-	if in.request.FunctionModes > 0 {
+	if in.defaultDeviceSet || in.request.FunctionModes > 0 {
 		return nil, unsupported(reasonGlobalState, "%s", name)
 	}
 	return boolean(false), nil

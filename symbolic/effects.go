@@ -115,6 +115,7 @@ func (e *dictEffect) apply(cg *generator) error {
 	return nil
 }
 
+// findEffect finds a change noted before.
 func findEffect[E effect](in *Interpreter, test func(E) bool) (found E, ok bool) {
 	for _, known := range in.effects {
 		if e, fits := known.(E); fits && test(e) {
@@ -124,6 +125,7 @@ func findEffect[E effect](in *Interpreter, test func(E) bool) (found E, ok bool)
 	return found, false
 }
 
+// changeOutside counts a change of what outlives the call, and notes its effect the first time.
 func (in *Interpreter) changeOutside(object *existing, changed *bool, first effect) {
 	in.activity++
 	if object == nil {

@@ -392,6 +392,7 @@ func (in *Interpreter) specialMethod(class *Class, name string, owner Value) (Va
 	return in.bindDescriptor(found, owner, class)
 }
 
+// neededMethod looks a dunder up on the class of a value, which cannot do without.
 func (in *Interpreter) neededMethod(class *Class, name string, owner Value, lack string) (Value, error) {
 	method, err := in.specialMethod(class, name, owner)
 	if err == nil && method == nil {

@@ -284,6 +284,7 @@ func constantInt(value Value) (int64, bool) {
 	return constantAs[int64](value)
 }
 
+// constantAs gives the value of a constant of one Go type.
 func constantAs[T bytecode.Object](value Value) (content T, ok bool) {
 	constant, ok := value.(*Constant)
 	if !ok {

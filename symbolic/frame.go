@@ -257,6 +257,7 @@ func (in *Interpreter) handle(frame *Frame, raised *Raised) error {
 	return nil
 }
 
+// span is the part of the code that a row of the exception table covers: its first instruction and the one behind its last.
 func (c *codeInfo) span(handler *bytecode.Handler) (first, end int) {
 	if handler.End == nil {
 		return c.index[handler.Start], len(c.listing.Instructions)

@@ -84,7 +84,7 @@ func (v *functionDict) getAttribute(in *Interpreter, name string) (Value, error)
 // update writes the items of a mapping and keywords as attributes.
 func (v *functionDict) update(in *Interpreter, arguments Arguments) (Value, bool, error) {
 	added := newDict()
-	if _, _, err := in.dictUpdateMethod(added, arguments); err != nil {
+	if err := in.fillDict(added, arguments); err != nil {
 		return nil, true, err
 	}
 	for _, entry := range added.entries {

@@ -58,11 +58,15 @@ func (in *Interpreter) setGradient(t *Tensor, value Value) error {
 	return nil
 }
 
+// alike tells tensors of one dtype, device and shape.
+func (v *Tensor) alike(other *Tensor) bool {
+	return v.meta.DType == other.meta.DType && v.meta.Device == other.meta.Device && slices.Equal(v.meta.Sizes, other.meta.Sizes)
+}
+
 // fitsGradient tells tensors that the setter of .grad takes without a look at their contents.
 func (v *Tensor) fitsGradient(value Value) bool {
 	gradient, ok := value.(*Tensor)
-	return ok && gradient != v && gradient.class == nil && gradient.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) == 0 &&
-		gradient.meta.DType == v.meta.DType && gradient.meta.Device == v.meta.Device && slices.Equal(gradient.meta.Sizes, v.meta.Sizes)
+	return ok && gradient != v && gradient.class == nil && gradient.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) == 0 && gradient.alike(v)
 }
 
 // groupTensors is torch's sorting of lists of tensors by the device and type of the first list's: one group has them all. The order of several

@@ -296,10 +296,8 @@ func plainAttributes(name string) bool {
 
 // plainModuleWrite tells when nn.Module.__setattr__ would only store the value: its parameter, module and buffer tables are not concerned.
 func (in *Interpreter) plainModuleWrite(v *Instance, function *Function, name string, value Value) bool {
-	if function.qualname != "Module.__setattr__" || function.module != "torch.nn.modules.module" {
-		return false
-	}
-	if _, constant := value.(*Constant); !constant && !isNumber(value) {
+	_, constant := value.(*Constant)
+	if function.qualname != "Module.__setattr__" || function.module != "torch.nn.modules.module" || !constant && !isNumber(value) {
 		return false
 	}
 	_, own := v.fields.host[name]

@@ -488,12 +488,9 @@ func (in *Interpreter) namedModule(name string) (*PythonModule, error) {
 
 // namedObject is the object of a canonical name that stays what it is.
 func (in *Interpreter) namedObject(name string) (Value, error) {
-	id, err := in.findNamed(name)
+	id, err := in.findNamed(name, unsupported(reasonImport, "%s", name))
 	if err != nil {
 		return nil, err
-	}
-	if id == 0 {
-		return nil, unsupported(reasonImport, "%s", name)
 	}
 	return in.realize(id, in.objectSource(id))
 }

@@ -12,6 +12,7 @@ type remake func() (kind, name string, arguments []Value)
 // stepper computes an iterator's next item; nil at the end.
 type stepper func(in *Interpreter) (Value, error)
 
+// argumentOr is an argument that need not be given.
 func argumentOr(values []Value, position int, absent Value) Value {
 	if position < len(values) {
 		return values[position]

@@ -8,6 +8,7 @@ func (in *Interpreter) isInstanceCall(arguments Arguments) (Value, bool, error) 
 	return classQuestion(arguments, in.look, in.isInstanceOfAny)
 }
 
+// classQuestion is isinstance or issubclass: a test of a subject, which is looked at first, against one class or a tuple of them.
 func classQuestion(arguments Arguments, look func(Value) (Value, error), test func(subject, classes Value) (bool, error)) (Value, bool, error) {
 	if len(arguments.Positional) != 2 {
 		return nil, false, nil
@@ -163,14 +164,11 @@ func (in *Interpreter) isInstance(subject Value, class *Class) (bool, error) {
 
 // inheritsOrAccepted is type's own rule for a class, and then what an abstract base class accepts; subject is nil where classes are compared.
 func (in *Interpreter) inheritsOrAccepted(subject Value, actual, class *Class) (bool, error) {
-	var err error
 	if actual.inherits(class) {
 		return true, nil
 	}
 	if actual.made == nil && actual.id == 0 && len(actual.baseNames) <= 2 && actual.name != "object" {
-		if actual, err = in.knownBases(actual); err != nil {
-			return false, err
-		}
+		actual = knownBases(actual)
 		if actual.inherits(class) {
 			return true, nil
 		}
@@ -210,17 +208,20 @@ func (in *Interpreter) claimedClass(subject Value, actual *Class) (*Class, error
 	return class, err
 }
 
+// basesOfBuiltin names the bases of classes that may be known by their name alone.
+var basesOfBuiltin = map[string][]string{
+	"bool":                         {"int", "object"},
+	"torch.nn.parameter.Parameter": {"torch.Tensor", "torch._C.TensorBase", "object"},
+	"torch.Tensor":                 {"torch.Tensor", "torch._C.TensorBase", "object"},
+	"torch.Size":                   {"tuple", "object"},
+}
+
 // knownBases gives a builtin class its bases.
-func (in *Interpreter) knownBases(class *Class) (*Class, error) {
-	switch class.name {
-	case "bool":
-		return &Class{name: "bool", baseNames: []string{"bool", "int", "object"}}, nil
-	case "torch.nn.parameter.Parameter", "torch.Tensor":
-		return &Class{name: class.name, baseNames: []string{class.name, "torch.Tensor", "torch._C.TensorBase", "object"}}, nil
-	case "torch.Size":
-		return &Class{name: class.name, baseNames: []string{class.name, "tuple", "object"}}, nil
+func knownBases(class *Class) *Class {
+	if bases := basesOfBuiltin[class.name]; bases != nil {
+		return &Class{name: class.name, baseNames: append([]string{class.name}, bases...)}
 	}
-	return class, nil
+	return class
 }
 
 // virtualInstance asks abstract base classes, which may accept classes that do not derive from them.

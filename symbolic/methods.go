@@ -209,7 +209,7 @@ func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (
 	case "pop":
 		return in.dictPop(d, values)
 	case "update":
-		return in.dictUpdateMethod(d, arguments)
+		return none(), true, in.fillDict(d, arguments)
 	case "clear":
 		entries, err := d.live(in)
 		for _, entry := range entries {
@@ -278,13 +278,14 @@ func (in *Interpreter) dictPopItem(d *Dict, arguments Arguments) (Value, bool, e
 	return pair, true, d.setItem(in, taken.key, nil)
 }
 
-func (in *Interpreter) dictUpdateMethod(d *Dict, arguments Arguments) (Value, bool, error) {
+// fillDict is dict.update with the arguments of a call.
+func (in *Interpreter) fillDict(d *Dict, arguments Arguments) error {
 	if len(arguments.Positional) > 0 {
 		if err := in.mergeInto(d, arguments.Positional[0]); err != nil {
-			return nil, true, err
+			return err
 		}
 	}
-	return none(), true, d.setAll(in, keywordItems(arguments.Keywords))
+	return d.setAll(in, keywordItems(arguments.Keywords))
 }
 
 // mergeInto adds a mapping's items, or key-value pairs, to a dict.

@@ -64,6 +64,7 @@ func (in *Interpreter) opened(value Value) (Value, error) {
 // lookAll is look at each of the values.
 func (in *Interpreter) lookAll(values []Value) ([]Value, error) { return slice.TryMap(values, in.look) }
 
+// as tells whether a value is of one type.
 func as[T Value](value Value, err error) (typed T, ok bool, _ error) {
 	typed, ok = value.(T)
 	return typed, ok && err == nil, err

@@ -928,9 +928,17 @@ func (in *Interpreter) guardDistinct(left, right Value) error {
 	return nil
 }
 
-func identicalConstants(a, b *Constant) (bool, error) {
-	switch a.Value.(type) {
+// singleton tells the constants of which Python has one object each.
+func singleton(object bytecode.Object) bool {
+	switch object.(type) {
 	case bytecode.NoneType, bool, bytecode.EllipsisType, notImplemented:
+		return true
+	}
+	return false
+}
+
+func identicalConstants(a, b *Constant) (bool, error) {
+	if singleton(a.Value) {
 		return a.Value == b.Value, nil
 	}
 	if constantTypeName(a.Value) != constantTypeName(b.Value) {
@@ -1051,12 +1059,8 @@ func (in *Interpreter) wireSize(v *Tuple) (bytecode.Object, bool) {
 	if !ok {
 		return nil, false
 	}
-	outcome, err := in.session.Evaluate(nameWire("torch.Size"), []bytecode.Object{items}, nil)
-	if err != nil {
-		return nil, false
-	}
-	id, ok := outcome.Value.(trace.ObjectID)
-	return int64(id), ok
+	id, err := in.madeByHost("torch.Size", items)
+	return int64(id), err == nil && id != 0
 }
 
 func (in *Interpreter) wireItems(kind string, items []Value) (bytecode.Object, bool) {
@@ -1089,21 +1093,15 @@ func (in *Interpreter) wireDict(v *Dict) (bytecode.Object, bool) {
 
 // resolveLibrary finds the live object of a torch constant that the capture made from metadata (x.dtype of a new tensor).
 func (in *Interpreter) resolveLibrary(v *LibraryValue) (trace.ObjectID, error) {
-	var outcome *trace.Outcome
-	var err error
-	if v.kind == "device" {
-		outcome, err = in.session.Evaluate(nameWire("torch.device"), []bytecode.Object{bytecode.Tuple{v.text}}, nil)
-	} else {
-		outcome, err = in.session.Evaluate(nameWire("builtins.max"), []bytecode.Object{bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire("torch." + v.text)}}}}, nil)
+	absent := unsupported(reasonAttribute, "torch.%s", v.text)
+	if v.kind != "device" {
+		return in.findNamed("torch."+v.text, absent)
 	}
-	if err != nil {
-		return 0, err
+	id, err := in.madeByHost("torch.device", bytecode.Tuple{v.text})
+	if err == nil && id == 0 {
+		err = absent
 	}
-	id, ok := outcome.Value.(trace.ObjectID)
-	if !ok {
-		return 0, unsupported(reasonAttribute, "torch.%s", v.text)
-	}
-	return id, nil
+	return id, err
 }
 
 var unaryNames = map[bytecode.Opcode][2]string{

@@ -8,6 +8,7 @@ import (
 // What no description tells and only a call can: the state of the autograd engine, and how much memory lies behind a tensor. The guard makes the
 // same call again.
 
+// askHost has the host evaluate a call and takes what it gives as a value.
 func (in *Interpreter) askHost(callee bytecode.Object, positional, keywords []bytecode.Object) (Value, error) {
 	outcome, err := in.session.Evaluate(callee, positional, keywords)
 	if err != nil {
@@ -16,14 +17,32 @@ func (in *Interpreter) askHost(callee bytecode.Object, positional, keywords []by
 	return in.outcomeValue(outcome)
 }
 
-func (in *Interpreter) findNamed(canonical string) (trace.ObjectID, error) {
-	identity, operand := nameWire("builtins.max"), bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(canonical)}}}
-	outcome, err := in.session.Evaluate(identity, []bytecode.Object{operand}, nil)
+// madeByHost has the host call a function over references and names the object that it gives; 0 for what is none with an id.
+func (in *Interpreter) madeByHost(function string, operand bytecode.Object) (trace.ObjectID, error) {
+	outcome, err := in.session.Evaluate(nameWire(function), []bytecode.Object{operand}, nil)
 	if err != nil {
 		return 0, err
 	}
 	id, _ := outcome.Value.(trace.ObjectID)
 	return id, nil
+}
+
+// findNamed asks the host for the object of a canonical name, by the identity function over it; the given error is for where there is none.
+func (in *Interpreter) findNamed(canonical string, absent error) (trace.ObjectID, error) {
+	id, err := in.madeByHost("builtins.max", bytecode.Tuple{"list", &bytecode.List{Items: []bytecode.Object{nameWire(canonical)}}})
+	if err == nil && id == 0 {
+		err = absent
+	}
+	return id, err
+}
+
+// hostAttribute has the host read an attribute and takes it as a value.
+func (in *Interpreter) hostAttribute(id trace.ObjectID, name string) (Value, error) {
+	outcome, err := in.session.GetAttribute(id, name)
+	if err != nil {
+		return nil, err
+	}
+	return in.outcomeValue(outcome)
 }
 
 // given asks the host what a function of one argument gives, and guards that it gives the same at the next call.

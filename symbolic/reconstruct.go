@@ -103,14 +103,7 @@ func (cg *generator) load(value Value) error {
 // identified tells constants of which equal ones may be different objects: they are handed on as they came.
 func identified(value Value) bool {
 	constant, ok := value.(*Constant)
-	if !ok {
-		return false
-	}
-	switch constant.Value.(type) {
-	case bytecode.NoneType, bool, bytecode.EllipsisType, notImplemented:
-		return false
-	}
-	return true
+	return ok && !singleton(constant.Value)
 }
 
 func (cg *generator) loadExisting(object *existing) error {
@@ -769,6 +762,7 @@ func (cg *generator) loadAttribute(owner Value, name string) error {
 	return nil
 }
 
+// storeAttribute sets an attribute of a value.
 func (cg *generator) storeAttribute(owner Value, name string, value Value) error {
 	if err := cg.loadAll(value, owner); err != nil {
 		return err
@@ -801,13 +795,17 @@ func (cg *generator) helper(name string, arguments ...Value) error {
 	return cg.passArguments(arguments)
 }
 
+// discard drops what written code left on the stack.
+func (cg *generator) discard(err error) error {
+	if err == nil {
+		cg.emit(bytecode.PopTop, 0)
+	}
+	return err
+}
+
 // callHelper calls a helper for its effect.
 func (cg *generator) callHelper(name string, arguments ...Value) error {
-	if err := cg.helper(name, arguments...); err != nil {
-		return err
-	}
-	cg.emit(bytecode.PopTop, 0)
-	return nil
+	return cg.discard(cg.helper(name, arguments...))
 }
 
 func (cg *generator) passArguments(arguments []Value) error {

@@ -758,9 +758,7 @@ func (r *rewriter) leave(b *builder, k int, e *exit) error {
 	} else if e.indexed {
 		count++
 	}
-	for _, s := range arguments {
-		b.loadSlot(s)
-	}
+	b.loadSlots(arguments)
 	for _, s := range held {
 		b.deleteSlot(s)
 	}
@@ -875,9 +873,7 @@ func (r *rewriter) continueMerged(b *builder, arguments []*slot) error {
 
 // returnCall passes the arguments to the callable on the stack and returns its result.
 func returnCall(b *builder, arguments []*slot) {
-	for _, s := range arguments {
-		b.loadSlot(s)
-	}
+	b.loadSlots(arguments)
 	b.call(len(arguments))
 	b.emit(bytecode.ReturnValue, 0)
 }
@@ -1147,14 +1143,13 @@ func (r *rewriter) resumeExit(b *builder, e *exit, packed *slot) error {
 	return nil
 }
 
+// callStep calls another continuation of a frame.
 func (r *rewriter) callStep(b *builder, f *Frame, code *bytecode.Code, arguments []*slot) {
 	index := len(r.parts.steps)
 	r.parts.steps = append(r.parts.steps, Code{code, f.code.Name, r.globalsOf(f)})
 	b.emit(bytecode.PushNull, 0)
 	b.placeholder("step", int64(index))
-	for _, s := range arguments {
-		b.loadSlot(s)
-	}
+	b.loadSlots(arguments)
 	b.call(len(arguments))
 }
 

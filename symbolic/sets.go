@@ -639,13 +639,11 @@ func (in *Interpreter) setWhere(from *Set, items []Value, other *Set, when, froz
 
 // setLike lists the items of sets and of the views of a dict that behave as sets; false for anything else.
 func (in *Interpreter) setLike(value Value) ([]Value, bool, error) {
-	switch v := value.(type) {
-	case *Set:
-		return v.items, true, nil
-	case *dictView:
-		if v.kind != "values" {
-			return modelled(v.items(in))
-		}
+	if set, ok := value.(*Set); ok {
+		return set.items, true, nil
+	}
+	if view, ok := value.(*dictView); ok && view.kind != "values" {
+		return modelled(view.items(in))
 	}
 	return nil, false, nil
 }

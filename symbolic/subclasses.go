@@ -53,8 +53,7 @@ func (in *Interpreter) initBase(base Value, arguments Arguments) error {
 			in.activity++
 			b.factory, arguments.Positional = arguments.Positional[0], arguments.Positional[1:]
 		}
-		_, _, err := in.dictUpdateMethod(b, arguments)
-		return err
+		return in.fillDict(b, arguments)
 	case *Set:
 		if b.frozen {
 			return nil
@@ -273,12 +272,8 @@ func (in *Interpreter) subclassRepresentation(v *Instance, set *Set) (Value, boo
 	if len(set.items) == 0 {
 		return text(v.class.baseName() + "()"), true, nil
 	}
-	item, err := in.represent(set.items[0])
-	if err != nil {
-		return nil, true, err
-	}
-	written, _ := stringOf(item)
-	return text(v.class.baseName() + "({" + written + "})"), true, nil
+	item, err := in.representation(set.items[0])
+	return text(v.class.baseName() + "({" + item + "})"), true, err
 }
 
 // newOfBuiltin is the __new__ of a builtin type called for a class that derives from it.

@@ -707,12 +707,8 @@ func (v *Tensor) takesGradient(value Value) bool {
 	if v.id != 0 || v.class != nil || v.wraps() || v.madeParameter() || v.meta.RequiresGrad {
 		return false
 	}
-	if isNone(value) {
-		return true
-	}
 	gradient, ok := value.(*Tensor)
-	return ok && gradient != v && gradient.class == nil && !gradient.wraps() && gradient.meta.DType == v.meta.DType &&
-		gradient.meta.Device == v.meta.Device && slices.Equal(gradient.meta.Sizes, v.meta.Sizes)
+	return isNone(value) || ok && gradient != v && gradient.class == nil && !gradient.wraps() && gradient.alike(v)
 }
 
 // userAttribute tells plain values on a class, which an instance's own attribute hides.
@@ -917,14 +913,11 @@ func (in *Interpreter) spreadSize(arguments Arguments) (Arguments, error) {
 	if len(arguments.Positional) != 2 {
 		return arguments, nil
 	}
-	value, err := in.real(arguments.Positional[1])
-	if err != nil {
-		return arguments, err
-	}
-	if size, ok := value.(*Tuple); ok && size.typeName() == "torch.Size" {
+	size, ok, err := as[*Tuple](in.real(arguments.Positional[1]))
+	if ok && size.typeName() == "torch.Size" {
 		arguments.Positional = append(arguments.Positional[:1:1], size.items...)
 	}
-	return arguments, nil
+	return arguments, err
 }
 
 // capturable tells operations over tensors and functions that make tensors from functions of torch's own state.

@@ -200,6 +200,7 @@ func (in *Interpreter) representClass(c *Class) (string, error) {
 	return "<class '" + c.name + "'>", nil
 }
 
+// textIn looks into a value that may be a string.
 func (in *Interpreter) textIn(value Value) (content string, ok bool, err error) {
 	real, err := in.real(value)
 	if err != nil {

@@ -83,6 +83,7 @@ func (in *Interpreter) truthByMethod(class *Class, v Value) (bool, error) {
 	return true, nil
 }
 
+// truthOfCall calls a method of one argument and takes its result as a truth.
 func (in *Interpreter) truthOfCall(method, argument Value) (bool, error) {
 	value, err := in.call(method, Arguments{Positional: []Value{argument}})
 	if err != nil {

@@ -1,10 +1,6 @@
 package symbolic
 
-import (
-	"slices"
-
-	"fusee/bytecode"
-)
+import "slices"
 
 // callEffect calls a helper or a function of a library with what it was called with, behind the graph: what watches the program and
 // gives it nothing back needs no break.
@@ -18,11 +14,7 @@ func (e *callEffect) apply(cg *generator) error {
 	if e.helper {
 		return cg.callHelper(e.function, e.arguments...)
 	}
-	if err := cg.construct(e.function, e.arguments...); err != nil {
-		return err
-	}
-	cg.emit(bytecode.PopTop, 0)
-	return nil
+	return cg.discard(cg.construct(e.function, e.arguments...))
 }
 
 // warningState names the attributes of the module warnings that decide what becomes of a warning.
