@@ -10,7 +10,7 @@ import keyword
 import operator
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _gradients
@@ -23,6 +23,9 @@ Graph = dict[str, Any]
 Value = Callable[[Any], Any]
 _FUNCTIONS = ("max", "min")
 _OPERATORS = ("+", "-", "*", "//", "%")
+_EXPRESSIONS = frozenset([*_FUNCTIONS, *_OPERATORS, "size", "stride"])
+_CONTAINERS = frozenset(["tuple", "list", "dict", "slice"])
+_DEEPEST = 20  # calls within one expression, far from what Python's parser and its stack take
 _LITERALS = (type(None), bool, int, str, bytes)
 _APPLY = "fusee._gradients.apply"
 _ATTRIBUTES = (types.GetSetDescriptorType, property)
@@ -30,8 +33,7 @@ _ATTRIBUTES = (types.GetSetDescriptorType, property)
 
 def tag(argument: Any) -> Any:
     """What an argument is: its first item, or None for a reference."""
-    items = argument if isinstance(argument, tuple) else ()
-    return items[0] if len(items) > 1 else None
+    return argument[0] if isinstance(argument, tuple) and len(argument) > 1 else None
 
 
 def is_node(argument: Any) -> bool:
@@ -60,21 +62,23 @@ def rebuild(argument: Any, leaf: Callable[[Any], Any]) -> Any:
 
 def is_expression(argument: Any) -> bool:
     """Whether an argument is an int that is computed from sizes and other ints."""
-    return tag(argument) in (*_FUNCTIONS, *_OPERATORS, "size", "stride")
+    return tag(argument) in _EXPRESSIONS
 
 
-def leaves(argument: Any) -> Iterator[Any]:
+def leaves(argument: Any) -> Iterable[Any]:
     """An argument, or everything within it if it is a container."""
+    if tag(argument) not in _CONTAINERS:
+        return (argument,)
     found: list[Any] = []
     rebuild(argument, found.append)
-    return iter(found)
+    return found
 
 
 def identifiers(wanted: list[str]) -> list[str]:
     """A distinct Python name for each wanted name, as close to it as can be."""
     taken: dict[str, int] = {}  # with the last number that was appended to each
     for name in wanted:
-        base = re.sub(r"\W", "_", name) or "value"
+        base = name if name.isidentifier() else re.sub(r"\W", "_", name) or "value"
         base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
         unique, number = base, taken.get(base, 0)
         while unique in taken:
@@ -97,6 +101,8 @@ class _Writer:
         chosen = identifiers(wanted)
         count = len(graph["inputs"])
         self._inputs, self._nodes = chosen[:count], chosen[count:]
+        self._callees: dict[Any, tuple[str, bool]] = {}
+        self._within: dict[int, str] = {}  # the nodes that are written within the next one, as its argument
         self._last = self._last_used()
         self._dropped: dict[int, list[int]] = {}  # the nodes whose values are not needed after each node
         for node, user in self._last.items():
@@ -114,13 +120,36 @@ class _Writer:
         return "\n".join([*lines, f"    return ({outputs})", ""])
 
     def _operations(self, indices: range, own: bool = False) -> list[str]:
-        """A line for each node; ``own``: what other nodes made is not dropped."""
-        lines = []
+        """A line for each node, or for several calls one within the other; ``own``: what other nodes made is kept."""
+        lines, depth = [], 0
         for index in indices:
-            lines.append(f"    {self._nodes[index]} = {self._call(self._graph['nodes'][index])}")
+            call = self._call(self._graph["nodes"][index])
             dropped = [other for other in self._dropped.get(index, ()) if not own or other in indices]
-            lines += self._dropping(dropped)
+            dropped = [other for other in dropped if self._within.pop(other, None) is None]
+            if not (own or dropped) and index + 1 < indices.stop and self._is_argument(index):
+                depth += 1
+                if depth == _DEEPEST:  # the next line takes the value out of a list, so that nothing else holds it
+                    lines.append(f"    {self._nodes[index]} = [{call}]")
+                    call, depth = f"{self._nodes[index]}.pop()", 0
+                self._within[index] = call
+                continue
+            lines += [f"    {self._nodes[index]} = {call}", *self._dropping(dropped)]
+            depth = 0
         return lines
+
+    def _is_argument(self, index: int) -> bool:
+        """Whether a node is read once, by the next one, which computes nothing else before it is called."""
+        if self._last.get(index) != index + 1:
+            return False
+        found = 0
+        _, _, args, kwargs, *_ = self._graph["nodes"][index + 1]
+        for argument in (*args, *_named(kwargs).values()) if kwargs else args:
+            for leaf in leaves(argument):
+                kind = tag(leaf)
+                if kind in _EXPRESSIONS:
+                    return False
+                found += kind == "n" and leaf[1] == index
+        return found == 1
 
     def _dropping(self, nodes: list[int]) -> list[str]:
         return [f"    del {', '.join(self._nodes[node] for node in nodes)}"] if nodes else []
@@ -166,8 +195,10 @@ class _Writer:
         last: dict[int, int] = {}
         for index, (_, _, args, kwargs, *_) in enumerate(self._graph["nodes"]):
             last[index] = index
-            for argument in (*args, *_named(kwargs).values()):
-                last.update({leaf[1]: index for leaf in leaves(argument) if is_node(leaf)})
+            for argument in (*args, *_named(kwargs).values()) if kwargs else args:
+                for leaf in leaves(argument):
+                    if tag(leaf) == "n":
+                        last[leaf[1]] = index
         for output in self._graph["outputs"]:
             for leaf in leaves(output):
                 if is_node(leaf):
@@ -176,15 +207,26 @@ class _Writer:
 
     def _call(self, node: Any) -> str:
         _, target, args, kwargs, *_ = node
-        function = self._value(target) if type(target) is int else names.resolve(target)
+        callee, is_attribute = self._callees.get(target) or self._callee(target)
         written = [self._text(argument) for argument in args]
+        if is_attribute:
+            return f"{written[0]}{callee}"
+        if kwargs:
+            written += [f"{name}={self._text(argument)}" for name, argument in _named(kwargs).items()]
+        if callee[0] == ".":
+            return f"{written[0]}{callee}({', '.join(written[1:])})"
+        return f"{callee}({', '.join(written)})"
+
+    def _callee(self, target: Any) -> tuple[str, bool]:
+        """What a target is written as, methods and attributes behind a dot, and whether it is an attribute."""
+        function = self._value(target) if type(target) is int else names.resolve(target)
         method = _method(target)
-        if method and type(function) in _ATTRIBUTES:
-            return f"{written[0]}.{method}"
-        written += [f"{name}={self._text(argument)}" for name, argument in _named(kwargs).items()]
         if method:
-            return f"{written[0]}.{method}({', '.join(written[1:])})"
-        return f"{self._name(function, target if type(target) is str else 'callee')}({', '.join(written)})"
+            found = f".{method}", type(function) in _ATTRIBUTES
+        else:
+            found = self._name(function, target if type(target) is str else "callee"), False
+        self._callees[target] = found
+        return found
 
     def _text(self, argument: Any) -> str:
         kind = tag(argument)
@@ -209,12 +251,14 @@ class _Writer:
         return f"{kind}({left}, {right})" if kind in _FUNCTIONS else f"({left} {kind} {right})"
 
     def _leaf(self, argument: Any) -> str:
-        if is_expression(argument):
+        kind = tag(argument)
+        if kind == "n":
+            text = self._within.get(argument[1]) or self._nodes[argument[1]]
+            return text + "".join([f"[{place}]" for place in argument[2:]]) if len(argument) > 2 else text
+        if kind == "i":
+            return self._inputs[argument[1]]
+        if kind in _EXPRESSIONS:
             return self._expression(argument)
-        if is_input(argument):
-            return str(self._inputs[argument[1]])
-        if is_node(argument):
-            return str(self._nodes[argument[1]]) + "".join(f"[{place}]" for place in argument[2:])
         value = self._value(argument)
         return repr(value) if type(value) in _LITERALS else self._name(value, "constant")
 

@@ -72,6 +72,47 @@ def test_source_is_readable_and_drops_values_after_their_last_use() -> None:
     assert "del z\n" not in source
 
 
+class Held:
+    """Counts how many of its kind live, also while one is made from another."""
+
+    alive = 0
+    most = 0
+
+    def __init__(self, *made_from: Any) -> None:
+        self.made_from = len(made_from)
+        Held.alive += 1
+        Held.most = max(Held.most, Held.alive)
+
+    def __del__(self) -> None:
+        Held.alive -= 1
+
+
+def test_a_long_chain_of_nodes_compiles_as_few_lines_and_holds_no_value_longer_than_needed() -> None:
+    table = ObjectTable()
+    target = table.identify(Held)
+    nodes = [(f"held_{i}", target, [("n", i - 1) if i else ("i", 0), ("i", 1)], {}, [METADATA]) for i in range(1000)]
+    chain = graph(nodes, [("n", 999)])
+    source = pygraph.function_source(chain, Answers(table).build)
+    assert source.count("\n") < 100
+    Held.most = 0
+    (last,) = pygraph.as_function(chain, Answers(table).build)(1, 2)
+    assert type(last) is Held and last.made_from == 2
+    assert Held.most == 2  # what a node makes and what it is made from
+
+
+def test_nodes_read_twice_or_beside_a_size_are_computed_once_and_in_order() -> None:
+    nodes = [
+        ("twice", "torch.relu", [("i", 0)], {}, [METADATA]),
+        ("both", "operator.add", [("n", 0), ("n", 0)], {}, [METADATA]),
+        ("grown", "Tensor.resize_", [("i", 1), (6,)], {}, [METADATA]),
+        ("sized", "torch.full_like", [("n", 2), ("size", 1, 0)], {}, [METADATA]),
+    ]
+    source = pygraph.function_source(graph(nodes, [("n", 1), ("n", 3)]), value)
+    assert source.count("relu") == 1
+    both, sized = pygraph.as_function(graph(nodes, [("n", 1), ("n", 3)]), value)(torch.ones(4), torch.ones(4))
+    assert both.tolist() == [2.0] * 4 and sized.tolist() == [6.0] * 6
+
+
 def test_module_prints_readable_code() -> None:
     nodes = [
         ("z", "operator.add", [("i", 0), ("i", 1)], {}, [METADATA]),

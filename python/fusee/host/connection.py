@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import marshal
 import multiprocessing
 import os
@@ -39,6 +40,18 @@ Message = tuple[Any, ...]
 Answer = Callable[[Message], Message]
 
 
+def unmarshal(data: bytes) -> Any:
+    """What ``data`` holds, read without garbage collections: the new objects cannot be garbage yet, and the many of a
+    large function's result would have all of the program's objects walked over."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return marshal.loads(data)
+    finally:
+        if collects:
+            gc.enable()
+
+
 def encode(message: Message) -> bytes:
     """A message as it stands on the wire: 4 bytes of length, then marshal."""
     body = marshal.dumps(message, _MARSHAL)
@@ -48,7 +61,7 @@ def encode(message: Message) -> bytes:
 def decode(body: bytes) -> Message:
     """The message in ``body``; HostFailure when it is not one."""
     try:
-        message = marshal.loads(body)
+        message = unmarshal(body)
     except Exception as error:
         raise HostFailure("protocol", f"the compiler sent {len(body)} bytes that are not a message: {error}") from error
     if type(message) is not tuple or not message or type(message[0]) is not str:

@@ -97,7 +97,7 @@ def _load(path: Path) -> tuple[list[Turn], Message] | None:
         return None
     head, content = data[: len(_MAGIC) + _DIGEST], data[len(_MAGIC) + _DIGEST :]
     if head == _MAGIC + hashlib.sha256(content).digest():
-        kept: tuple[list[Turn], Message] = marshal.loads(content)
+        kept: tuple[list[Turn], Message] = connection.unmarshal(content)
         return kept
     path.unlink(missing_ok=True)
     return None

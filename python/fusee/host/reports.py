@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import logs, settings, warn
@@ -177,21 +177,47 @@ def fullgraph_message(report: Report) -> str:
 
 def _log(report: Report, result: dict[str, Any], options: Mapping[str, settings.Value]) -> None:
     name = (report.get("function") or {}).get("name", "?")
-    for item in report.get("breaks") or ():
-        logs.log("graph_breaks", f"graph break in {name}: {break_text(item)}", options)
-    if report.get("guards"):
-        lines = [
-            f"  {number}: {guard.get('text')}  # {guard.get('reason', '')}"
-            for number, guard in enumerate(report["guards"])
-        ]
-        logs.log("guards", "\n".join([f"guards of {name}:", *lines]), options)
-    for graph in report.get("graphs") or ():
-        logs.log("graph_code", f"{graph.get('name')} of {name}:\n{graph.get('text', '')}", options)
-        logs.log("graph", f"{graph.get('name')} of {name}:\n{_table(graph.get('nodes') or ())}", options)
-    for kernel in report.get("kernels") or ():
-        if kernel.get("source"):
-            logs.log("output_code", f"{kernel.get('name')}:\n{kernel['source']}", options)
+    for artifact, texts in _LOGGED.items():
+        if logs.enabled(artifact, options):  # the texts of a large function take a while to write
+            for text in texts(name, report):
+                logs.log(artifact, text, options)
     _log_code(name, result, options)
+
+
+def _break_texts(name: str, report: Report) -> list[str]:
+    return [f"graph break in {name}: {break_text(item)}" for item in report.get("breaks") or ()]
+
+
+def _guard_texts(name: str, report: Report) -> list[str]:
+    lines = [
+        f"  {number}: {guard.get('text')}  # {guard.get('reason', '')}"
+        for number, guard in enumerate(report.get("guards") or ())
+    ]
+    return ["\n".join([f"guards of {name}:", *lines])] if lines else []
+
+
+def _graph_codes(name: str, report: Report) -> list[str]:
+    return [f"{graph.get('name')} of {name}:\n{graph.get('text', '')}" for graph in report.get("graphs") or ()]
+
+
+def _graph_tables(name: str, report: Report) -> list[str]:
+    graphs = report.get("graphs") or ()
+    return [f"{graph.get('name')} of {name}:\n{_table(graph.get('nodes') or ())}" for graph in graphs]
+
+
+def _kernel_sources(name: str, report: Report) -> list[str]:
+    del name
+    kernels = report.get("kernels") or ()
+    return [f"{kernel.get('name')}:\n{kernel['source']}" for kernel in kernels if kernel.get("source")]
+
+
+_LOGGED: Mapping[str, Callable[[str, Report], list[str]]] = {
+    "graph_breaks": _break_texts,
+    "guards": _guard_texts,
+    "graph_code": _graph_codes,
+    "graph": _graph_tables,
+    "output_code": _kernel_sources,
+}
 
 
 def _table(nodes: Iterable[Mapping[str, Any]]) -> str:
