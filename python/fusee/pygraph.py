@@ -253,10 +253,11 @@ class _Writer:
     def _leaf(self, argument: Any) -> str:
         kind = tag(argument)
         if kind == "n":
-            text = self._within.get(argument[1]) or self._nodes[argument[1]]
-            return text + "".join([f"[{place}]" for place in argument[2:]]) if len(argument) > 2 else text
+            text: str = self._within.get(argument[1]) or self._nodes[argument[1]]
+            return text if len(argument) == 2 else text + "".join(f"[{place}]" for place in argument[2:])
         if kind == "i":
-            return self._inputs[argument[1]]
+            number: int = argument[1]
+            return self._inputs[number]
         if kind in _EXPRESSIONS:
             return self._expression(argument)
         value = self._value(argument)
