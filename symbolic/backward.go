@@ -81,7 +81,7 @@ func (in *Interpreter) gradCall(arguments Arguments) (Value, error) {
 		return nil, err
 	}
 	for _, flag := range values[7:] {
-		if set, known := truthOfValue(flag); !isNone(flag) && (!known || set) {
+		if set, known := constantAs[bool](flag); !isNone(flag) && (!known || set) {
 			return nil, unsupported(reasonAutograd, "batched or materialised gradients")
 		}
 	}
@@ -105,22 +105,13 @@ func (in *Interpreter) gradientArguments(arguments Arguments, names ...string) (
 	return in.realAll(slice.Map(values, orNone))
 }
 
-func truthOfValue(value Value) (truth, known bool) {
-	constant, ok := value.(*Constant)
-	if !ok {
-		return false, false
-	}
-	truth, known = constant.Value.(bool)
-	return truth, known
-}
-
 // gradientRequest reads the arguments that all functions have; flags are retain_graph and create_graph.
 func (in *Interpreter) gradientRequest(outputs, seeds, inputs Value, flags []Value) (*gradientRequest, error) {
 	if in.autocast.enabled() || in.state.InferenceMode || in.functionsDisabled == 0 && in.request.FunctionModes > 0 {
 		return nil, unsupported(reasonAutograd, "backward under autocast or another mode")
 	}
-	retain, retainKnown := truthOfValue(flags[0])
-	create, createKnown := truthOfValue(flags[1])
+	retain, retainKnown := constantAs[bool](flags[0])
+	create, createKnown := constantAs[bool](flags[1])
 	if create || !createKnown && !isNone(flags[1]) || !retainKnown && !isNone(flags[0]) {
 		return nil, unsupported(reasonAutograd, "gradients that are differentiated again")
 	}

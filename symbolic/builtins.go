@@ -257,20 +257,23 @@ func (in *Interpreter) evaluateCall(b *Builtin, arguments Arguments) (Value, err
 	return in.outcomeValue(outcome)
 }
 
+// pureFamilies are the beginnings of names of C functions whose result depends on their arguments alone.
+var pureFamilies = []string{
+	"math.", "cmath.", "operator.", "_operator.", "str.", "int.", "float.", "complex.", "bytes.", "tuple.", "frozenset.", "range.",
+	"slice.", "bool.", "torch.Size.", "numbers.", "re.Pattern.", "re.Match.",
+}
+
+// pureFunctions are others of that kind.
+var pureFunctions = []string{
+	"builtins.abs", "builtins.ascii", "builtins.bin", "builtins.chr", "builtins.divmod", "builtins.format", "builtins.hex",
+	"builtins.len", "builtins.max", "builtins.min", "builtins.oct", "builtins.ord", "builtins.pow", "builtins.repr", "builtins.round",
+	"builtins.sorted", "builtins.sum", "builtins.any", "builtins.all", "torch.result_type", "torch.promote_types", "torch.can_cast",
+	"torch._C._get_privateuse1_backend_name", "torch._C._is_autocast_available", "torch._C._accelerator_getAccelerator",
+}
+
 // pureFunction tells C functions whose result depends on their arguments alone and that change nothing.
 func pureFunction(name string) bool {
-	for _, prefix := range []string{"math.", "cmath.", "operator.", "_operator.", "str.", "int.", "float.", "complex.", "bytes.", "tuple.", "frozenset.", "range.", "slice.", "bool.", "torch.Size.", "numbers.", "re.Pattern.", "re.Match."} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	switch name {
-	case "builtins.abs", "builtins.ascii", "builtins.bin", "builtins.chr", "builtins.divmod", "builtins.format", "builtins.hex", "builtins.len", "builtins.max", "builtins.min",
-		"builtins.oct", "builtins.ord", "builtins.pow", "builtins.repr", "builtins.round", "builtins.sorted", "builtins.sum", "builtins.any", "builtins.all",
-		"torch.result_type", "torch.promote_types", "torch.can_cast", "torch._C._get_privateuse1_backend_name", "torch._C._is_autocast_available", "torch._C._accelerator_getAccelerator":
-		return true
-	}
-	return false
+	return slices.Contains(pureFunctions, name) || slices.ContainsFunc(pureFamilies, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func (in *Interpreter) single(arguments Arguments) (Value, bool) {

@@ -84,12 +84,12 @@ func (in *Interpreter) readCheckpoint(function Value, arguments Arguments) (*che
 // checkOptions leaves to Python what warns, raises, or has other contexts than the program's own.
 func (in *Interpreter) checkOptions(call *checkpointCall) error {
 	var known bool
-	if call.reentrant, known = truthOfValue(call.options["use_reentrant"]); !known {
+	if call.reentrant, known = constantAs[bool](call.options["use_reentrant"]); !known {
 		return unsupported(reasonCheckpoint, "use_reentrant is not given")
 	}
 	call.preserve = true
 	if preserve := call.options["preserve_rng_state"]; preserve != nil {
-		if call.preserve, known = truthOfValue(preserve); !known {
+		if call.preserve, known = constantAs[bool](preserve); !known {
 			return unsupported(reasonCheckpoint, "preserve_rng_state is not a bool")
 		}
 	}
@@ -101,7 +101,7 @@ func (in *Interpreter) checkOptions(call *checkpointCall) error {
 	}
 	for _, name := range []string{"debug", "respect_saved_tensors_hooks"} {
 		if value := call.options[name]; value != nil && !isNone(value) {
-			if truth, known := truthOfValue(value); truth || !known || call.reentrant && name != "debug" {
+			if truth, known := constantAs[bool](value); truth || !known || call.reentrant && name != "debug" {
 				return unsupported(reasonCheckpoint, "%s is given", name)
 			}
 		}

@@ -205,10 +205,8 @@ func (in *Interpreter) constructSlice(values []Value) (Value, bool, error) {
 	switch len(values) {
 	case 1:
 		return &SliceValue{none(), values[0], none()}, true, nil
-	case 2:
-		return &SliceValue{values[0], values[1], none()}, true, nil
-	case 3:
-		return &SliceValue{values[0], values[1], values[2]}, true, nil
+	case 2, 3:
+		return &SliceValue{values[0], values[1], argumentOr(values, 2, none())}, true, nil
 	}
 	return nil, true, unsupported(reasonBuiltinCall, "slice")
 }
@@ -759,13 +757,5 @@ func (in *Interpreter) classHolds(class *Class, name string) (bool, error) {
 		return true, nil
 	}
 	d, err := in.session.Object(class.id)
-	if err != nil {
-		return false, err
-	}
-	for _, item := range trace.Items(trace.Field(d.Payload, "names")) {
-		if item == name {
-			return true, nil
-		}
-	}
-	return false, nil
+	return err == nil && slices.Contains(trace.Items(trace.Field(d.Payload, "names")), bytecode.Object(name)), err
 }

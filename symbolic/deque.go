@@ -272,12 +272,7 @@ func (in *Interpreter) dequeIndex(d *Deque, values []Value) (Value, bool, error)
 			return nil, true, in.raise("RuntimeError", "deque mutated during iteration")
 		}
 	}
-	shown, err := in.represent(values[0])
-	if err != nil {
-		return nil, true, err
-	}
-	written, _ := stringOf(shown)
-	return nil, true, in.raise("ValueError", written+" is not in deque")
+	return nil, true, in.raiseAbsent(values[0], "deque")
 }
 
 // iterator walks the deque from either end; CPython's raises where the deque changed meanwhile.

@@ -118,16 +118,21 @@ func (in *Interpreter) callGet(v *descriptorValue, values []Value) (Value, bool,
 	return modelled(in.bindWrapper(v, owner, class))
 }
 
+// docOfGetter is the __doc__ of the function that reads a property; nil where there is none.
+func (in *Interpreter) docOfGetter(v *descriptorValue) (Value, error) {
+	getter, err := in.real(v.parts[0])
+	if err != nil || isNone(getter) {
+		return nil, err
+	}
+	return in.optionalAttribute(getter, "__doc__")
+}
+
 // docOfProperty is __doc__: what was given, or that of the getter.
 func (in *Interpreter) docOfProperty(v *descriptorValue) (Value, error) {
 	if v.doc != nil {
 		return v.doc, nil
 	}
-	getter, err := in.real(v.parts[0])
-	if err != nil || isNone(getter) {
-		return none(), err
-	}
-	doc, err := in.optionalAttribute(getter, "__doc__")
+	doc, err := in.docOfGetter(v)
 	return orNone(doc), err
 }
 

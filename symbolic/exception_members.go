@@ -384,18 +384,10 @@ func (in *Interpreter) exceptionRepresentation(v *Instance) (Value, bool, error)
 	if v.exception == nil {
 		return nil, true, unsupported(reasonFormatting, "%s", v.class.name)
 	}
-	if len(v.exception.arguments) == 1 {
-		argument, err := in.represent(v.exception.arguments[0])
-		if err != nil {
-			return nil, true, err
-		}
-		written, _ := stringOf(argument)
-		return text(v.class.baseName() + "(" + written + ")"), true, nil
+	if arguments := v.exception.arguments; len(arguments) == 1 {
+		written, err := in.representation(arguments[0])
+		return text(v.class.baseName() + "(" + written + ")"), true, err
 	}
-	argument, err := in.represent(&Tuple{items: v.exception.arguments})
-	if err != nil {
-		return nil, true, err
-	}
-	written, _ := stringOf(argument)
-	return text(v.class.baseName() + written), true, nil
+	written, err := in.representation(&Tuple{items: v.exception.arguments})
+	return text(v.class.baseName() + written), true, err
 }

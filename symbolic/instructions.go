@@ -296,13 +296,10 @@ func (in *Interpreter) deleteFast(f *Frame, index int) error {
 }
 
 func (in *Interpreter) copyFreeVars(f *Frame, count int) error {
-	start := len(f.locals) - count
 	if len(f.function.closure) != count {
 		return errors.New("the closure does not fit the code")
 	}
-	for k, cell := range f.function.closure {
-		f.locals[start+k] = cell
-	}
+	copy(f.locals[len(f.locals)-count:], valuesOf(f.function.closure))
 	return nil
 }
 

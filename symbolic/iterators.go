@@ -251,18 +251,11 @@ func entryKeys(entries []*dictEntry) []Value {
 }
 
 func (in *Interpreter) iterateConstant(v *Constant) (Value, error) {
-	var items []Value
 	switch s := v.Value.(type) {
 	case string:
-		for _, character := range bytecode.Characters(s) {
-			items = append(items, text(character))
-		}
-		return &sequenceIterator{items: items, kind: "str_iterator", origin: v}, nil
+		return &sequenceIterator{items: slice.Map(bytecode.Characters(s), func(c string) Value { return text(c) }), kind: "str_iterator", origin: v}, nil
 	case bytecode.Bytes:
-		for _, b := range []byte(s) {
-			items = append(items, integer(int64(b)))
-		}
-		return &sequenceIterator{items: items, kind: "bytes_iterator", origin: v}, nil
+		return &sequenceIterator{items: slice.Map([]byte(s), func(b byte) Value { return integer(int64(b)) }), kind: "bytes_iterator", origin: v}, nil
 	}
 	return nil, in.raise("TypeError", "'"+constantTypeName(v.Value)+"' object is not iterable")
 }

@@ -80,12 +80,23 @@ func (in *Interpreter) listSearch(l *List, items []Value, method string, values 
 		return integer(int64(count)), true, nil
 	case found < 0 && method == "remove":
 		return nil, true, in.raise("ValueError", "list.remove(x): x not in list")
+	case found < 0 && l == nil:
+		return nil, true, in.raise("ValueError", "tuple.index(x): x not in tuple")
 	case found < 0:
-		return nil, true, in.raiseAbsentItem(l == nil, values[0])
+		return nil, true, in.raiseAbsent(values[0], "list")
 	case method == "remove":
 		return none(), true, in.replaceList(l, append(append([]Value{}, items[:found]...), items[found+1:]...))
 	}
 	return integer(int64(found)), true, nil
+}
+
+// raiseAbsent is the ValueError of index() of a list or a deque.
+func (in *Interpreter) raiseAbsent(item Value, container string) error {
+	shown, err := in.representation(item)
+	if err != nil {
+		return err
+	}
+	return in.raise("ValueError", shown+" is not in "+container)
 }
 
 // searchBounds are the bounds within which list.index and its kin look: those of index may be given.
@@ -105,19 +116,6 @@ func (in *Interpreter) searchBounds(method string, items, values []Value) (first
 		*[]*int{&first, &end}[k] = int(clampIndex(bound, len(items)))
 	}
 	return first, end, nil
-}
-
-// raiseAbsentItem is the ValueError of index().
-func (in *Interpreter) raiseAbsentItem(tuple bool, item Value) error {
-	if tuple {
-		return in.raise("ValueError", "tuple.index(x): x not in tuple")
-	}
-	shown, err := in.represent(item)
-	if err != nil {
-		return err
-	}
-	written, _ := stringOf(shown)
-	return in.raise("ValueError", written+" is not in list")
 }
 
 func clampIndex(position int64, length int) int64 {
@@ -165,15 +163,10 @@ func (in *Interpreter) tupleMethod(t *Tuple, method string, arguments Arguments)
 	if method == "numel" && t.class != nil && t.class.name == "torch.Size" && len(arguments.Positional) == 0 {
 		return in.sizeProduct(t)
 	}
-	if len(arguments.Positional) == 0 || len(arguments.Keywords) > 0 {
+	if method != "index" && method != "count" || len(arguments.Positional) == 0 || len(arguments.Keywords) > 0 {
 		return nil, false, nil
 	}
-	switch method {
-	case "index", "count":
-		value, handled, err := in.listSearch(nil, t.items, method, arguments.Positional)
-		return value, handled, err
-	}
-	return nil, false, nil
+	return in.listSearch(nil, t.items, method, arguments.Positional)
 }
 
 // sizeProduct is torch.Size.numel.

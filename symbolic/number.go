@@ -507,15 +507,24 @@ func (in *Interpreter) compareSizes(function string, x, y graph.Size) bool {
 	return shapes.Equal(x, y)
 }
 
+// guardedComparisons says how guards write a comparison, and which one holds where it does not.
+var guardedComparisons = map[string]struct {
+	relation string
+	swapped  bool // guards know no greater
+	opposite string
+}{
+	"lt": {"<", false, "ge"}, "gt": {"<", true, "le"}, "le": {"<=", false, "gt"}, "ge": {"<=", true, "lt"},
+	"eq": {"==", false, "ne"}, "ne": {"!=", false, "eq"},
+}
+
 // guardComparison guards a comparison of floats. Where one does not hold its opposite is guarded, which no NaN passes.
 func (in *Interpreter) guardComparison(function string, result bool, a, b *guards.Number) {
 	if !result {
-		function = map[string]string{"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}[function]
+		function = guardedComparisons[function].opposite
 	}
-	switch function {
-	case "gt", "ge":
+	row := guardedComparisons[function]
+	if row.swapped {
 		a, b = b, a
 	}
-	relation := map[string]string{"lt": "<", "gt": "<", "le": "<=", "ge": "<=", "eq": "==", "ne": "!="}[function]
-	in.program.Compare(in.reason(), relation, a, b)
+	in.program.Compare(in.reason(), row.relation, a, b)
 }

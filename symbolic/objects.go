@@ -70,6 +70,11 @@ func as[T Value](value Value, err error) (typed T, ok bool, _ error) {
 	return typed, ok && err == nil, err
 }
 
+// valuesOf are values of one type as values of any.
+func valuesOf[T Value](items []T) []Value {
+	return slice.Map(items, func(item T) Value { return item })
+}
+
 // realAll looks into each of the values.
 func (in *Interpreter) realAll(values []Value) ([]Value, error) { return slice.TryMap(values, in.real) }
 

@@ -313,10 +313,7 @@ func partsOf(value Value) []Value {
 	case *Cell:
 		return []Value{v.content}
 	case *Function:
-		parts := append([]Value{}, v.defaults...)
-		for _, cell := range v.closure {
-			parts = append(parts, cell)
-		}
+		parts := slices.Concat(v.defaults, valuesOf(v.closure))
 		for _, name := range sortedNames(v.attributes) {
 			parts = append(parts, v.attributes[name])
 		}
@@ -533,11 +530,7 @@ func (cg *generator) buildSet(v *Set) error {
 func (cg *generator) buildFunction(v *Function) error {
 	closure := Value(none())
 	if len(v.closure) > 0 {
-		tuple := &Tuple{}
-		for _, cell := range v.closure {
-			tuple.items = append(tuple.items, cell)
-		}
-		closure = tuple
+		closure = &Tuple{items: valuesOf(v.closure)}
 	}
 	defaults := Value(none())
 	if v.defaults != nil {

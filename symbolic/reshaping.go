@@ -63,12 +63,7 @@ func (in *Interpreter) reshapable(t *Tensor) bool {
 	if t.meta.RequiresGrad && (t.view || t.meta.Flags&graph.FlagLeaf != 0) {
 		return false
 	}
-	for _, choice := range in.choices {
-		if choice.stands(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(in.choices, func(choice *chosenTensor) bool { return choice.stands(t) })
 }
 
 // stands tells whether a tensor is the result of a choice or one of those that it was made among.

@@ -113,11 +113,7 @@ func (in *Interpreter) initProperty(v *Instance) error {
 	if !ok || property.kind != "property" || property.doc != nil {
 		return nil
 	}
-	getter, err := in.real(property.parts[0])
-	if err != nil || isNone(getter) {
-		return err
-	}
-	doc, err := in.optionalAttribute(getter, "__doc__")
+	doc, err := in.docOfGetter(property)
 	if err != nil || doc == nil {
 		return err
 	}
