@@ -55,7 +55,7 @@ type Program struct {
 	comparisons []*comparison
 }
 
-// relation is a check between two sources' values: "same" or "distinct" objects.
+// relation is a check between two sources' values: "same" or "distinct" objects, or "member" or "no_member" of a set.
 type relation struct {
 	kind          string
 	first, second *Source
@@ -157,7 +157,8 @@ func (s *Source) Found(reason Position) {
 	}
 }
 
-// Relate requires that two sources keep giving the same object ("same") or different ones ("distinct").
+// Relate requires that two sources keep giving the same object ("same") or different ones ("distinct"), or that one of them gives a set which
+// holds what the other gives ("member") or lacks it ("no_member").
 func (p *Program) Relate(reason Position, kind string, first, second *Source) {
 	if slices.ContainsFunc(p.relations, func(known relation) bool { return known.kind == kind && known.first == first && known.second == second }) {
 		return
@@ -328,6 +329,10 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 		return fmt.Sprintf("list(%s) == %s", path, operands)
 	case "members":
 		return fmt.Sprintf("%s == {%s}", path, membersText(check.Arguments[0]))
+	case "contains":
+		return fmt.Sprintf("%s in %s", memberText(check.Arguments[0]), path)
+	case "lacks":
+		return fmt.Sprintf("%s not in %s", memberText(check.Arguments[0]), path)
 	case "absent":
 		return fmt.Sprintf("%s not in %s", operands, path)
 	case "no_field", "no_attr":

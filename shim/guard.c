@@ -351,6 +351,11 @@ static bool members_hold(const GuardCheck *check, PyObject *set) {
     return true;
 }
 
+/* set_holds of whichever of the two is the set. */
+static int holds_either(PyObject *value, PyObject *captured) {
+    return PyAnySet_Check(value) ? set_holds(value, captured) : set_holds(captured, value);
+}
+
 static bool is_absent(GuardCheck *check, PyObject *dict) {
     if (check->version && check->version == dict_version(dict))
         return true;
@@ -412,6 +417,12 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
         return has_no_attribute(value, check->operand);
     case CHECK_TENSOR:
         return tensor_check_holds(check->tensor, value);
+    case CHECK_CONTAINS:
+    case CHECK_LACKS:
+        return set_holds(value, check->operand) == (check->kind == CHECK_CONTAINS);
+    case CHECK_MEMBER:
+    case CHECK_NO_MEMBER:
+        return holds_either(value, run->captures[check->low]) == (check->kind == CHECK_MEMBER);
     case CHECK_SAME:
         return value == run->captures[check->low];
     case CHECK_DISTINCT:

@@ -31,6 +31,10 @@ typedef enum CheckKind {
     CHECK_LENGTH,
     CHECK_KEYS,
     CHECK_MEMBERS,
+    CHECK_CONTAINS, /* a set holds a constant */
+    CHECK_LACKS,
+    CHECK_MEMBER, /* one of the value and a captured one is a set, which holds the other */
+    CHECK_NO_MEMBER,
     CHECK_ABSENT,
     CHECK_NO_FIELD,
     CHECK_NO_ATTRIBUTE,
@@ -130,6 +134,11 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value);
 bool watches_hold(GuardRun *run);
 void watches_made(GuardRun *run);
 void watches_free(GuardProgram *program);
+
+/* ---- set_lookup.c ---- */
+
+/* 1 where a set or frozenset holds the item, 0 where it does not, -1 where only code of the program could tell. No exception. */
+int set_holds(PyObject *set, PyObject *item);
 
 /* ---- guard_objects.c: objects that may go while the program compares with them ---- */
 

@@ -23,7 +23,8 @@ static const NameRow accessor_rows[] = {
 static const NameRow check_rows[] = {
     {"type", CHECK_TYPE, 1},         {"is", CHECK_IS, 1},         {"equals", CHECK_EQUALS, 1},
     {"len", CHECK_LENGTH, 1},        {"keys", CHECK_KEYS, 1},     {"absent", CHECK_ABSENT, 1},
-    {"members", CHECK_MEMBERS, 1},
+    {"members", CHECK_MEMBERS, 1},   {"contains", CHECK_CONTAINS, 1}, {"lacks", CHECK_LACKS, 1},
+    {"member", CHECK_MEMBER, 1},     {"no_member", CHECK_NO_MEMBER, 1},
     {"no_field", CHECK_NO_FIELD, 1}, {"no_attr", CHECK_NO_ATTRIBUTE, 1}, {"tensor", CHECK_TENSOR, 2},
     {"same", CHECK_SAME, 1},         {"distinct", CHECK_DISTINCT, 1},    {"range", CHECK_RANGE, 2},
     {"float", CHECK_FLOAT, 0},       {"holds", CHECK_HOLDS, 3},   {"found", CHECK_FOUND, 0},
@@ -151,6 +152,8 @@ static int parse_check_operands(GuardProgram *program, GuardCheck *check, PyObje
         check->operand = interned(operand);
         return check->operand ? 0 : -1;
     case CHECK_LENGTH:
+    case CHECK_MEMBER:
+    case CHECK_NO_MEMBER:
     case CHECK_SAME:
     case CHECK_DISTINCT:
         if (parse_index(operand, &index))
@@ -274,7 +277,7 @@ static int count_capture(const GuardNode *node, unsigned char *seen) {
 
 /* The last capture that a check compares with; -1 for none. */
 static Py_ssize_t last_capture(const GuardCheck *check) {
-    if (check->kind == CHECK_SAME || check->kind == CHECK_DISTINCT)
+    if (check->kind == CHECK_SAME || check->kind == CHECK_DISTINCT || check->kind == CHECK_MEMBER || check->kind == CHECK_NO_MEMBER)
         return check->low;
     if (check->kind != CHECK_HOLDS)
         return -1;

@@ -322,6 +322,10 @@ static bool watch_check(const Subject *subject, GuardCheck *check) {
         watch.type = NULL; /* the check compares it */
         return add_watch(subject->list, watch);
     case CHECK_MEMBERS:
+    case CHECK_CONTAINS:
+    case CHECK_LACKS:
+    case CHECK_MEMBER:
+    case CHECK_NO_MEMBER:
     case CHECK_RANGE:
     case CHECK_FLOAT:
     case CHECK_HOLDS:

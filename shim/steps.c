@@ -1,5 +1,6 @@
 /* What rewritten code uses besides compiled functions: the marked tuple that carries a frame's state to a continuation,
  * and functions over code that runs as it is. */
+#include "guard.h"
 #include "shim.h"
 
 #include <string.h>
@@ -108,6 +109,14 @@ static PyObject *key_set(PyObject *Py_UNUSED(self), PyObject *tensor) {
     return key_set_of(tensor, &keys) ? NULL : PyLong_FromUnsignedLongLong(keys);
 }
 
+/* lookup(set, item) -> bool or None */
+static PyObject *lookup(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
+    if (count != 2)
+        return PyErr_Format(PyExc_TypeError, "lookup(set, item)");
+    int holds = set_holds(args[0], args[1]);
+    return holds < 0 ? Py_NewRef(Py_None) : PyBool_FromLong(holds);
+}
+
 /* addresses(values, numbers) -> bytes */
 static PyObject *addresses(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count) {
     if (!torch.ready || count != 2 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]))
@@ -156,6 +165,8 @@ PyMethodDef step_methods[] = {
      "set_enabled(enabled): whether compiled functions of this thread look for entries; returns the former setting."},
     {"is_enabled", is_enabled, METH_NOARGS, "is_enabled(): the setting of this thread."},
     {"key_set", key_set, METH_O, "key_set(tensor): its dispatch key set as an int."},
+    {"lookup", (PyCFunction)(void (*)(void))lookup, METH_FASTCALL,
+     "lookup(set, item): whether the set holds it; None where only code of the program could tell."},
     {"addresses", (PyCFunction)(void (*)(void))addresses, METH_FASTCALL,
      "addresses(values, numbers): where the elements of the numbered tensors begin, eight bytes each."},
     {"global_state", current_state, METH_NOARGS, "global_state(): the state that entries are compared with."},

@@ -795,6 +795,10 @@ func (in *Interpreter) contains(container, item Value) (bool, error) {
 		if ok {
 			return in.truth(value)
 		}
+	case *Opaque:
+		if found, known, err := in.heldSetContains(c, item); known || err != nil {
+			return found, err
+		}
 	case *Tensor:
 		return false, unsupported(reasonBranch, "in a tensor")
 	}
@@ -873,6 +877,9 @@ func (in *Interpreter) length(value Value) (int, error) {
 		}
 		return in.lengthByMethod(meta, v)
 	case *Opaque:
+		if n, known, err := in.heldSetLength(v); known || err != nil {
+			return n, err
+		}
 		return 0, unsupported(reasonItem, "len of %s", v.kind)
 	}
 	return 0, in.raise("TypeError", "object of type '"+shortName(value.typeName())+"' has no len()")

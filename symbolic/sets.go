@@ -52,6 +52,9 @@ func (in *Interpreter) describedSet(d *trace.Description, object *existing) (Val
 	if _, absent := d.Payload.(bytecode.NoneType); absent || class != nil {
 		return &Opaque{object, d.Kind}, nil
 	}
+	if held, err := in.holdsObjects(d); held || err != nil {
+		return &Opaque{object, d.Kind}, err
+	}
 	set := &Set{frozen: d.Kind == "frozenset", index: map[any]int{}, mixed: true} // of a history that is not known
 	members := &bytecode.List{Items: []bytecode.Object{}}
 	for _, item := range trace.Items(d.Payload) {

@@ -35,8 +35,15 @@ func (in *Interpreter) truth(value Value) (bool, error) {
 	return true, nil
 }
 
-// opaqueTruth is that of an object whose class has neither __bool__ nor __len__; others are left to Python.
+// opaqueTruth is that of a set, or of an object whose class has neither __bool__ nor __len__; others are left to Python.
 func (in *Interpreter) opaqueTruth(v *Opaque) (bool, error) {
+	if d, err := in.heldSet(v); d != nil && err == nil {
+		some, err := in.given("builtins.bool", v.object)
+		if err != nil {
+			return false, err
+		}
+		return in.truth(some)
+	}
 	class, err := in.classOfOpaque(v)
 	if err != nil {
 		return false, err

@@ -14,6 +14,7 @@ import typing
 import warnings
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from . import _shim
@@ -295,6 +296,11 @@ def protocol_members(protocol: Any) -> tuple[tuple[str, ...], tuple[str, ...]] |
 def keeps_order(mapping: OrderedDict[Any, Any]) -> bool:
     """Whether an ordered dict iterates in the order of the dict below it, as it does until items are moved."""
     return all(map(operator.is_, OrderedDict.__iter__(mapping), dict.__iter__(mapping)))
+
+
+def set_holds(container: AbstractSet[Any], item: Any) -> bool | None:
+    """Whether a set holds an item, as guards tell it; None where only code of the program could tell."""
+    return _shim.lookup(container, item)
 
 
 def advance_iterator(iterator: Iterator[Any], count: int) -> None:

@@ -1,6 +1,7 @@
 """Types of the C extension that dispatches calls, checks guards and runs launch plans."""
 
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, Literal, SupportsIndex
 
@@ -25,6 +26,9 @@ def calibrate(torch: ModuleType, *, portable: bool = False) -> dict[str, Any]:
 
 def key_set(tensor: torch.Tensor) -> int:
     """The tensor's raw dispatch key set, to be appended to the metadata of a ``("tensor", type, metadata)`` check."""
+
+def lookup(container: AbstractSet[object], item: object, /) -> bool | None:
+    """Whether a set or frozenset holds an item; None where only code of the program could tell, which is not run."""
 
 def addresses(values: tuple[object, ...], numbers: tuple[int, ...], /) -> bytes:
     """Where the elements of the numbered tensors among the values begin, eight bytes each; TypeError if one is none."""

@@ -342,6 +342,47 @@ class TestMembers:
         assert not holds(self.TREE, found)
 
 
+class TestLookups:
+    class Keyed:
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError("guards run no code of the members")
+
+        def __hash__(self) -> int:
+            return 7
+
+    @pytest.mark.parametrize("item", [1, True, 1.0, "a", (1, "b"), None, b"x", 2.5, (1, "c"), int])
+    def test_constants(self, item: Any) -> None:
+        found: set[Any] = {1, "a", (1, "b"), None, Plain(), int}
+        assert holds(node(("arg", 0), ("contains", item)), found) is (item in found)
+        assert holds(node(("arg", 0), ("lacks", item)), frozenset(found)) is (item not in found)
+
+    def test_no_set(self) -> None:
+        for value in ([1], {1: 2}, None):
+            assert not holds(node(("arg", 0), ("contains", 1)), value)
+            assert not holds(node(("arg", 0), ("lacks", 1)), value)
+
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_captured(self, turned: bool) -> None:
+        first = node(("arg", int(turned)), capture=0)
+        inside = _shim.GuardProgram((first, node(("arg", int(not turned)), ("member", 0))), 1)
+        outside = _shim.GuardProgram((first, node(("arg", int(not turned)), ("no_member", 0))), 1)
+        one, other = Plain(), Plain()
+        for members, item, expected in [({one}, one, True), ({one}, other, False), (set(), one, False)]:
+            bound = (members, item)
+            assert (inside.check(plain, bound) is not None) is expected
+            assert (outside.check(plain, bound) is not None) is not expected
+
+    def test_runs_no_code_of_members(self) -> None:
+        keyed = self.Keyed()
+        assert holds(node(("arg", 0), ("lacks", 8)), {keyed})
+        for kind in ("contains", "lacks"):
+            assert not holds(node(("arg", 0), (kind, 7)), {keyed})
+        assert _shim.lookup({keyed}, keyed) is True
+        assert _shim.lookup({self.Keyed()}, keyed) is None
+        assert _shim.lookup({Plain()}, keyed) is None
+        assert _shim.lookup({Plain()}, set()) is None
+
+
 class TestViews:
     def test_the_dict_below(self) -> None:
         table = {"a": 1}

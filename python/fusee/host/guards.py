@@ -129,6 +129,8 @@ class _Binder(_Reader):
     def _check(self, check: Tree, value: Any) -> Tree:
         if check[0] == "members":
             return "members", tuple(self._table.object(part[1]) if _is_object(part) else part[0] for part in check[1])
+        if check[0] in _OF_CONSTANT:
+            return check[0], check[1][0]
         found = self._parts(check)
         if found[0] in _PREDICATES:
             return "predicate", _predicate(found)
@@ -147,6 +149,9 @@ class _Binder(_Reader):
             return [self._part(item) for item in part]
         return self._table.object(part[1]) if _is_object(part) else part
 
+
+# Checks of a set for one constant, which comes in a tuple of its own.
+_OF_CONSTANT = ("contains", "lacks")
 
 # Checks that Python makes: of tensors around others by the functions of `wrappers` that give them.
 _PREDICATES = ("flattened", "resolved", "gives")
