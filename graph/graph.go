@@ -39,10 +39,18 @@ type OutputInfo struct {
 	Relation Relation
 }
 
-// Origin is the user's source line a node came from.
+// Origin is the user's source line a node came from, and the innermost of the calls that it was appended in (nil: not known).
 type Origin struct {
 	File string
 	Line int
+	Call *Call
+}
+
+// Call is a call of a Python function, the line that it is at, and the call that made it (nil for the outermost).
+type Call struct {
+	Function, File string
+	Line           int
+	Caller         *Call
 }
 
 // Node is one operation. Target is a canonical Python name ("torch.relu") or an aten operator ("aten.relu.default").

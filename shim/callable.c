@@ -107,6 +107,27 @@ static void forget_own_frame(void) {
     PyErr_Restore(type, value, traceback);
 }
 
+/* Whether a frame is the outermost of those that a graph's error came from; it is told once. */
+static bool begins_graph_error(PyFrameObject *frame) {
+    PyObject *globals = PyFrame_GetGlobals(frame);
+    bool begins = PyDict_GetItemString(globals, "<fusee>") && !PyDict_DelItemString(globals, "<fusee>");
+    Py_DECREF(globals);
+    return begins;
+}
+
+/* Where Python ran a graph that raised, the frames that the failing operation was made in, which the host put into the
+ * traceback, stand for the frame that called the graph. */
+static void forget_graph_call(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyTracebackObject *entry = (PyTracebackObject *)traceback;
+    while (entry && !begins_graph_error(entry->tb_frame))
+        entry = entry->tb_next;
+    if (entry)
+        Py_XSETREF(traceback, Py_NewRef((PyObject *)entry));
+    PyErr_Restore(type, value, traceback);
+}
+
 static PyObject *run_original(const CompiledFunction *compiled, PyObject *const *args, size_t count_flags,
                               PyObject *keyword_names) {
     return PyObject_Vectorcall((PyObject *)compiled->function, args, count_flags, keyword_names);
@@ -497,8 +518,10 @@ static PyObject *go_on(PyObject *result, const ThreadState *thread) {
         Call call = {.compiled = compiled, .args = onward->args, .count_flags = (size_t)Py_SIZE(onward), .values = onward->args,
                      .onward = onward};
         result = runs_plain(compiled, thread) ? original(&call) : call_with_room(&call);
-        if (!result)
+        if (!result) {
+            forget_graph_call();
             forget_own_frame();
+        }
         Py_DECREF(onward);
     }
     return result;
@@ -516,7 +539,10 @@ static PyObject *compiled_vectorcall(PyObject *self, PyObject *const *args, size
         return run_original(compiled, args, count_flags, keyword_names);
     Call call = {.compiled = compiled, .args = args, .count_flags = count_flags, .keyword_names = keyword_names};
     Py_INCREF(compiled); /* the call may drop the last outside reference */
-    PyObject *result = go_on(call_with_room(&call), thread);
+    PyObject *first = call_with_room(&call);
+    if (!first)
+        forget_graph_call();
+    PyObject *result = go_on(first, thread);
     Py_DECREF(compiled);
     return result;
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
+	"fusee/graph"
 )
 
 // Frame is one activation of a Python function.
@@ -19,7 +20,8 @@ type Frame struct {
 	current    *bytecode.Instruction
 	step       int
 	back       *Frame
-	keywords   []string // names set by KW_NAMES for the next CALL
+	at         *graph.Call // where the frame was when a node was appended last
+	keywords   []string    // names set by KW_NAMES for the next CALL
 	parameters int
 	namespace  *Dict      // local names of a class body
 	handling   []Value    // exceptions being handled, innermost last
@@ -61,6 +63,22 @@ func (f *Frame) line() int {
 // internal tells frames of torch and the standard library from the user's own.
 func (f *Frame) internal() bool {
 	return strings.HasPrefix(f.function.module, "torch.") || f.function.module == "torch" || f.code.FileName == continuationFile
+}
+
+// call is where the frame and its callers are, for graph nodes, which share it as long as they come from one line; code that puts frames
+// together again is left out.
+func (f *Frame) call() *graph.Call {
+	if f == nil {
+		return nil
+	}
+	caller := f.back.call()
+	if f.code.FileName == continuationFile {
+		return caller
+	}
+	if line := f.line(); f.at == nil || f.at.Line != line || f.at.Caller != caller {
+		f.at = &graph.Call{Function: f.code.Name, File: f.code.FileName, Line: line, Caller: caller}
+	}
+	return f.at
 }
 
 func (f *Frame) push(value Value) { f.stack = append(f.stack, value) }

@@ -255,10 +255,10 @@ func (in *Interpreter) reason() guards.Position {
 	return guards.Position{}
 }
 
-// origin is the same line for graph nodes.
+// origin is the same line for graph nodes, with the calls that lead there.
 func (in *Interpreter) origin() graph.Origin {
 	position := in.reason()
-	return graph.Origin{File: position.File, Line: position.Line}
+	return graph.Origin{File: position.File, Line: position.Line, Call: in.frame.call()}
 }
 
 func (in *Interpreter) decode(code *bytecode.Code) (*codeInfo, error) {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _gradients
 from .host import names
+from .tracebacks import showing_calls
 
 if TYPE_CHECKING:
     import torch.fx
@@ -118,6 +119,12 @@ class _Writer:
         lines += self._operations(range(index, len(self._nodes)))
         outputs = "".join(self._text(output) + ", " for output in self._graph["outputs"])
         return "\n".join([*lines, f"    return ({outputs})", ""])
+
+    def nodes_of(self, source: str) -> dict[int, int]:
+        """The node whose operation each line of the source calls."""
+        places = {name: index for index, name in enumerate(self._nodes)}
+        starts = (line.strip().partition(" = ")[0] for line in source.splitlines())
+        return {line: places[start] for line, start in enumerate(starts, 1) if start in places}
 
     def _operations(self, indices: range, own: bool = False) -> list[str]:
         """A line for each node, or for several calls one within the other; ``own``: what other nodes made is kept."""
@@ -291,7 +298,11 @@ def as_function(graph: Graph, value: Value) -> Callable[..., tuple[Any, ...]]:
     writer = _Writer(graph, value)
     source = writer.source()
     exec(compile(source, f"<fusee graph {graph.get('name', '')}>", "exec"), writer.namespace)
-    return writer.namespace["graph"]  # type: ignore[no-any-return]
+    function: types.FunctionType = writer.namespace["graph"]
+    calls, innermost = graph.get("calls", ((), ()))
+    if not calls:
+        return function
+    return showing_calls(function, calls, {line: innermost[node] for line, node in writer.nodes_of(source).items()})
 
 
 def as_module(graph: Graph, value: Value) -> torch.fx.GraphModule:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
+import dis
 import functools
 import io
+import itertools
 import re
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -170,8 +172,30 @@ class Describer:
 def lines(error: BaseException, filename: str) -> list[tuple[str, int | None]]:
     """Function and line of each frame of the program's file that the exception passed."""
     return [
-        (frame.name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename
+        (trace.tb_frame.f_code.co_name, unbound_line(trace) if isinstance(error, UnboundLocalError) else line)
+        for trace, (_, line) in zip(entries(error), traceback.walk_tb(error.__traceback__), strict=True)
+        if trace.tb_frame.f_code.co_filename == filename
     ]
+
+
+def entries(error: BaseException) -> Iterator[types.TracebackType]:
+    """The entries of an exception's traceback, outermost first."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def unbound_line(trace: types.TracebackType) -> int | None:
+    """The line of the variable that has no value.
+
+    Where the interpreter has made one instruction of a store and the load behind it, as it does in code that ran often,
+    its traceback shows the line of the store.
+    """
+    at = trace.tb_lasti
+    following = dis.opname[trace.tb_frame.f_code.co_code[at]] in ("STORE_FAST", "LOAD_CONST")
+    position = next(itertools.islice(trace.tb_frame.f_code.co_positions(), at // 2 + following, None))
+    return position[0]
 
 
 def run(function: Callable[..., Any], arguments: Sequence[Any], namespace: Mapping[str, Any], filename: str) -> Any:

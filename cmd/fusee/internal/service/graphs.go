@@ -191,6 +191,7 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 	if c.Compiled != nil {
 		if writer := newNodeWriter(c.Graph); c.Compiled.Apart {
 			writer.into(wired)
+			wireCalls(c.Graph, wired)
 		} else {
 			wired.Set("inputs", writer.inputs())
 		}
@@ -204,11 +205,32 @@ func (c *CompiledGraph) wire() *bytecode.Dict {
 		ran = c.Trained.Functional
 		wired.Set("runs", "training")
 		wired.Set("training", c.Trained.wire())
-	} else if spans := c.Graph.Checkpoints(); len(spans) > 0 {
-		wired.Set("checkpoints", listed(spans, wiredSpan))
+	} else {
+		if spans := c.Graph.Checkpoints(); len(spans) > 0 {
+			wired.Set("checkpoints", listed(spans, wiredSpan))
+		}
+		wireCalls(c.Graph, wired)
 	}
 	newNodeWriter(ran).into(wired)
 	return wired
+}
+
+// wireCalls writes the calls of Python functions that the nodes were made in, for tracebacks.
+func wireCalls(g *graph.Graph, wired *bytecode.Dict) {
+	table, position := &bytecode.List{}, map[*graph.Call]int64{nil: -1}
+	var place func(*graph.Call) int64
+	place = func(call *graph.Call) int64 {
+		if _, known := position[call]; !known {
+			caller := place(call.Caller)
+			position[call] = int64(len(table.Items))
+			table.Items = append(table.Items, bytecode.Tuple{call.Function, call.File, int64(call.Line), caller})
+		}
+		return position[call]
+	}
+	innermost := listed(g.Nodes, func(node *graph.Node) bytecode.Object { return place(node.Origin.Call) })
+	if len(table.Items) > 0 {
+		wired.Set("calls", bytecode.Tuple{table, innermost})
+	}
 }
 
 // wire writes the parts of a differentiated graph as docs/contracts.md, section 5.
