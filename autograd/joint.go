@@ -1,6 +1,7 @@
 package autograd
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +38,14 @@ func joint(d *differentiation) error {
 	for i, input := range d.source.Inputs {
 		if g := j.gradients[keyOf(j.graph.Inputs[i])]; input.Meta.RequiresGrad && g != nil {
 			d.result.Gradients = append(d.result.Gradients, i)
+			d.result.Needs = append(d.result.Needs, slices.Sorted(maps.Keys(j.sources[keyOf(j.graph.Inputs[i])])))
 			j.graph.Outputs = append(j.graph.Outputs, j.laidOutLike(g, j.graph.Inputs[i]))
 		}
 	}
 	if len(d.result.Gradients) == 0 {
 		return refuse("no gradient reaches an input")
 	}
+	d.result.Linear = !slices.ContainsFunc(j.tape, func(en entry) bool { return en.inlined != nil })
 	d.result.Joint = j.graph
 	return nil
 }
@@ -72,6 +75,9 @@ type joiner struct {
 	tracked   map[key]bool
 	tape      []entry
 	gradients map[key]graph.Value
+	// sources says of each value whose gradient is known which differentiable results it flows from; flowing does so of the one that is carried back now.
+	sources   map[key]map[int]bool
+	flowing   map[int]bool
 	postponed []postponed
 	again     *recomputation
 	whole     *wholeStep   // set where the graph asks for gradients itself
@@ -80,7 +86,7 @@ type joiner struct {
 
 func newJoiner(d *differentiation) *joiner {
 	j := &joiner{graph: graph.NewGraph(d.source.Name + "_joint"), state: d.state, values: map[key]graph.Value{},
-		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, again: newRecomputation()}
+		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, sources: map[key]map[int]bool{}, again: newRecomputation()}
 	j.graph.Shapes = d.source.Shapes
 	for _, input := range d.source.Inputs {
 		copied := j.copyInput(input)
@@ -231,6 +237,7 @@ func (j *joiner) seed(d *differentiation) error {
 		m := withoutGradient(*metaOf(result))
 		m.Offset = graph.Static(0)
 		m.Flags = 0
+		j.sources[keyOf(result)] = map[int]bool{len(j.gradients): true}
 		j.gradients[keyOf(result)] = j.graph.AddTensor("gradient"+strconv.Itoa(i), m)
 	}
 	if len(j.gradients) == 0 {
@@ -244,9 +251,11 @@ func (j *joiner) backward(en entry) error {
 	n := en.node
 	gradients, results := graph.List{}, graph.List{}
 	reached := false
+	j.flowing = map[int]bool{}
 	for _, result := range en.results() {
 		g := j.gradients[keyOf(result)]
 		reached = reached || g != nil
+		maps.Copy(j.flowing, j.sources[keyOf(result)])
 		gradients.Items, results.Items = append(gradients.Items, g), append(results.Items, result)
 	}
 	if !reached {
@@ -339,5 +348,9 @@ func (j *joiner) accumulate(argument, gradient graph.Value) error {
 		gradient = e.call("add", known, gradient)
 	}
 	j.gradients[keyOf(argument)] = gradient
+	if j.sources[keyOf(argument)] == nil {
+		j.sources[keyOf(argument)] = map[int]bool{}
+	}
+	maps.Copy(j.sources[keyOf(argument)], j.flowing)
 	return e.err
 }

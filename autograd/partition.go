@@ -252,7 +252,6 @@ func (p *partitioner) split(kept []graph.Value) error {
 		backward.input(input, input.Name)
 	}
 	r.Backward = backward.graphOf(p.joint.Outputs[r.Results:], func(*graph.Node) bool { return false })
-	r.Needs = p.needs(tangents)
 	return nil
 }
 
@@ -261,29 +260,6 @@ func nameOf(v graph.Value) string {
 		return input.Name
 	}
 	return graph.FormatValue(v)
-}
-
-// needs finds the gradients of results that each gradient of an input depends on.
-func (p *partitioner) needs(tangents []*graph.Input) [][]int {
-	depends := map[key][]int{}
-	for i, input := range tangents {
-		depends[keyOf(input)] = []int{i}
-	}
-	for _, n := range p.joint.Nodes {
-		var all []int
-		for _, v := range argumentsOf(n) {
-			all = append(all, depends[keyOf(v)]...)
-		}
-		slices.Sort(all)
-		for i := range n.Outputs {
-			depends[keyOf(n.Output(i))] = slices.Compact(slices.Clone(all))
-		}
-	}
-	var needs [][]int
-	for _, v := range p.joint.Outputs[p.d.result.Results:] {
-		needs = append(needs, depends[keyOf(v)])
-	}
-	return needs
 }
 
 // extraction copies a part of a graph.

@@ -27,8 +27,10 @@ type Training struct {
 	// Why says of each of Saved what reads it, and why it is not computed again.
 	Why       []string
 	Gradients []int
-	// Needs lists for each gradient the differentiable results, by position among them, that it depends on.
+	// Needs lists for each gradient the differentiable results, by position among them, that it flows from.
 	Needs [][]int
+	// Linear says that gradients of 0 give gradients of 0, as those that a program's own torch.autograd.Function computes need not.
+	Linear bool
 	// Changed lists the inputs whose memory the graph writes.
 	Changed []int
 	// Random says that the graph draws random numbers, which a replay must draw again.

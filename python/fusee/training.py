@@ -29,9 +29,11 @@ class TrainedGraph:
         self.results: int = training["results"]
         self.differentiable: list[bool] = training["differentiable"]
         self.saved: list[tuple[str, int]] = [tuple(place) for place in training["saved"]]
-        self.layouts: list[tuple[int, ...]] = [tuple(strides) for strides in training["layouts"]]
+        self.given: list[tuple[Any, ...]] = training["given"]
+        self.layouts: list[tuple[int, ...]] = [tuple(metadata[3]) for metadata in self.given]
         self.gradients: list[int] = training["gradients"]
         self.needs: list[list[int]] = training["needs"]
+        self.linear: bool = training["linear"]
         self.changed: list[int] = training["changed"]
         self.random: bool = training["random"]
         self.inputs = len(graph["inputs"])
@@ -58,15 +60,37 @@ class TrainedGraph:
         """Those of the results, or of what is given for each, that are differentiable, or those that are not."""
         return [one for one, is_so in zip(results, self.differentiable, strict=True) if is_so == differentiable]
 
-    def fitted(self, gradient: Tensor, place: int) -> Tensor:
-        """The gradient of the differentiable result number ``place`` in the layout that the plan reads."""
+    def fitted(self, gradient: Tensor | None, place: int) -> Tensor:
+        """The gradient of the differentiable result number ``place`` in the layout that the plan reads; None is 0."""
         strides = self.layouts[place]
+        if gradient is None:
+            return self._zeros(place)
         if gradient.stride() == strides and not gradient.is_conj() and not gradient.is_neg():
             return gradient
         import torch
 
         laid_out = torch.empty_strided(gradient.shape, strides, dtype=gradient.dtype, device=gradient.device)
         return laid_out.copy_(gradient)
+
+    def _zeros(self, place: int) -> Tensor:
+        import torch
+
+        dtype, device, sizes, strides = self.given[place][:4]
+        return torch.empty_strided(sizes, strides, dtype=getattr(torch, dtype), device=device).zero_()
+
+    def flowing(self, found: Tensors, given: Gradients) -> Gradients | None:
+        """What the plan found with zeros for gradients that are missing, as autograd would have it.
+
+        None for an input that only results without a gradient lead to. None for all where something is not finite:
+        a zero may have met an infinite derivative, which autograd would not have looked at.
+        """
+        present = {place for place, gradient in enumerate(given) if gradient is not None}
+        mixed = [
+            one for one, needs in zip(found, self.needs, strict=True) if 0 < len(present & set(needs)) < len(needs)
+        ]
+        if not _all_finite(mixed):
+            return None
+        return [one if present & set(needs) else None for one, needs in zip(found, self.needs, strict=True)]
 
     def by_input(self, gradients: Gradients) -> tuple[Any, ...]:
         """What ``backward`` returns: nothing for the graph itself, then a gradient or None for each input."""
@@ -149,12 +173,32 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     graph: TrainedGraph = ctx.graph
     read = list(ctx.saved_tensors)
     given = graph.chosen(gradients)
-    if torch.is_grad_enabled() or any(gradient is None for gradient in given):
-        _check_unchanged(ctx)
-        return graph.recomputed(ctx.inputs, given, ctx.random_state)
+    missing = any(gradient is None for gradient in given)
+    if torch.is_grad_enabled() or (missing and not graph.linear) or all(gradient is None for gradient in given):
+        return _recomputed(ctx, given)
     read.extend(graph.fitted(gradient, place) for place, gradient in enumerate(given))
     ctx.maybe_clear_saved_tensors()  # unless the history is kept, the plan alone holds what it reads, and lets go of it
-    return graph.by_input(graph.backward.consume(read))
+    made = graph.backward.consume(read)
+    found = graph.flowing(made, given) if missing else made
+    return _recomputed(ctx, given) if found is None else graph.by_input(found)
+
+
+def _recomputed(ctx: Any, given: Gradients) -> tuple[Any, ...]:
+    """The gradients of the inputs by running the graph again, which must find what the first run found."""
+    _check_unchanged(ctx)
+    result: tuple[Any, ...] = ctx.graph.recomputed(ctx.inputs, given, ctx.random_state)
+    return result
+
+
+def _all_finite(tensors: Tensors) -> bool:
+    """Whether all elements of all tensors are finite; waits for the device once."""
+    import torch
+
+    filled = [tensor for tensor in tensors if tensor.numel()]
+    if not filled:
+        return True
+    largest = torch._foreach_norm(filled, float("inf"))
+    return bool(torch.stack([one.to(largest[0].device, torch.float64) for one in largest]).isfinite().all())
 
 
 def with_freed_history(run: Run, graph: dict[str, Any]) -> Run:

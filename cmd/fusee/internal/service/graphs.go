@@ -241,9 +241,10 @@ func (t *TrainedGraph) wire() *bytecode.Dict {
 		"differentiable", listed(t.Differentiable, func(flag bool) bytecode.Object { return flag }),
 		"saved", listed(t.Saved, wiredPlace),
 		"backward", t.BackwardPlan.Plan,
-		"layouts", listed(t.Backward.Inputs[len(t.Saved):], wiredLayout),
+		"given", listed(t.Backward.Inputs[len(t.Saved):], func(input *graph.Input) bytecode.Object { return wire.WriteMeta(&input.Meta) }),
 		"gradients", wiredInts(t.Gradients),
 		"needs", listed(t.Needs, func(places []int) bytecode.Object { return wiredInts(places) }),
+		"linear", t.Linear,
 		"changed", wiredInts(t.Changed),
 		"random", t.Random,
 	)
@@ -260,10 +261,6 @@ func (t *TrainedGraph) wire() *bytecode.Dict {
 func wiredPlace(place autograd.Place) bytecode.Object {
 	kind := map[bool]string{true: "input", false: "made"}[place.Input]
 	return bytecode.Tuple{kind, int64(place.Index)}
-}
-
-func wiredLayout(gradient *graph.Input) bytecode.Object {
-	return wiredInts(graph.Hints(gradient.Meta.Strides))
 }
 
 // listed writes items as a list.
