@@ -181,15 +181,8 @@ func arrayResult(result Value, arguments []Value) (Value, error) {
 		}
 		return &Array{tensor: v}, nil
 	case *Tuple:
-		items := make([]Value, len(v.items))
-		for i, item := range v.items {
-			array, err := arrayResult(item, arguments)
-			if err != nil {
-				return nil, err
-			}
-			items[i] = array
-		}
-		return &Tuple{items: items}, nil
+		items, err := slice.TryMap(v.items, func(item Value) (Value, error) { return arrayResult(item, arguments) })
+		return &Tuple{items: items}, err
 	}
 	return nil, unsupported(reasonTensorCall, "a result that is no array")
 }

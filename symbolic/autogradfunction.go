@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // applyName is torch.autograd.Function.apply where that is written in C.
@@ -161,15 +162,10 @@ func (in *Interpreter) tensorResults(value Value) []*Tensor {
 	if tuple, ok := value.(*Tuple); ok && tuple.class == nil {
 		items = tuple.items
 	}
-	results := make([]*Tensor, len(items))
-	for k, item := range items {
-		real, err := in.real(item)
-		t, ok := real.(*Tensor)
-		if err != nil || !ok {
-			return nil
-		}
-		results[k] = t
-	}
+	results, _ := slice.MapAll(items, func(item Value) (*Tensor, bool) {
+		tensor, ok, _ := as[*Tensor](in.real(item))
+		return tensor, ok
+	})
 	return results
 }
 

@@ -3,8 +3,10 @@ package symbolic
 import (
 	"slices"
 
-	"fusee/bytecode"
 	"github.com/cockroachdb/errors"
+
+	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // slot is a local variable of a code object under construction; its index is known when the code is finished.
@@ -302,15 +304,8 @@ func (b *builder) compact() {
 			i.Arg = names.place(i.Arg>>1)<<1 | i.Arg&1
 		}
 	}
-	usedConsts := make([]bytecode.Object, len(consts.order))
-	for k, old := range consts.order {
-		usedConsts[k] = b.consts[old]
-	}
-	usedNames := make([]string, len(names.order))
-	for k, old := range names.order {
-		usedNames[k] = b.names[old]
-	}
-	b.consts, b.names = usedConsts, usedNames
+	b.consts = slice.Map(consts.order, func(old int) bytecode.Object { return b.consts[old] })
+	b.names = slice.Map(names.order, func(old int) string { return b.names[old] })
 }
 
 // firstEqual gives for each constant the first one that is an equal int or text: as in code that CPython compiles they are one object.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // byteArray is a bytearray that the program makes during capture; what changes one is left to Python.
@@ -103,11 +104,7 @@ func (v *byteArray) getItem(in *Interpreter, key Value) (Value, error) {
 }
 
 func (v *byteArray) numbers() []Value {
-	numbers := make([]Value, len(v.content))
-	for i, b := range []byte(v.content) {
-		numbers[i] = integer(int64(b))
-	}
-	return numbers
+	return slice.Map([]byte(v.content), func(b byte) Value { return integer(int64(b)) })
 }
 
 func (v *byteArray) setItem(*Interpreter, Value, Value) error {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/internal/slice"
-	"github.com/cockroachdb/errors"
 )
 
 func (f *Frame) setKeywords(index int) error {

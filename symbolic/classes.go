@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -44,15 +45,7 @@ func (in *Interpreter) mroOf(class *Class) ([]*Class, error) {
 		}
 		class = resolved
 	}
-	order := make([]*Class, len(class.mro))
-	for i, id := range class.mro {
-		base, err := in.classByID(id)
-		if err != nil {
-			return nil, err
-		}
-		order[i] = base
-	}
-	return order, nil
+	return slice.TryMap(class.mro, in.classByID)
 }
 
 // ownAttribute is a class's own attribute of a name, nil where only its bases may have it.
@@ -306,21 +299,13 @@ func (in *Interpreter) makeClass(metaclass *Class, arguments Arguments) (Value, 
 	if err != nil {
 		return nil, err
 	}
-	if metaclass, err = in.derivedMetaclass(metaclass, classValues(bases)); err != nil {
+	if metaclass, err = in.derivedMetaclass(metaclass, valuesOf(bases)); err != nil {
 		return nil, err
 	}
 	in.classesMade++
 	class := &Class{name: name, made: &madeClass{bases: bases, metaclass: metaclass, namespace: namespace, born: in.frame.step}}
 	in.activity++
 	return class, in.completeClass(class, name, arguments.Keywords)
-}
-
-func classValues(classes []*Class) []Value {
-	values := make([]Value, len(classes))
-	for i, class := range classes {
-		values[i] = class
-	}
-	return values
 }
 
 // basesOf checks the bases of a new class; object where there are none.
@@ -460,10 +445,7 @@ func (in *Interpreter) orderClass(class *Class) error {
 	sequences = append(sequences, append([]*Class{}, made.bases...))
 	merged := mergeOrders(sequences)
 	if merged == nil {
-		names := make([]string, len(made.bases))
-		for i, base := range made.bases {
-			names[i] = base.baseName()
-		}
+		names := slice.Map(made.bases, (*Class).baseName)
 		return in.raise("TypeError", "Cannot create a consistent method resolution\norder (MRO) for bases "+strings.Join(names, ", "))
 	}
 	made.order = append([]*Class{class}, merged...)
@@ -775,9 +757,9 @@ func (c *Class) madeAttribute(in *Interpreter, name string) (Value, error) {
 	case "__qualname__":
 		return text(c.qualified), nil
 	case "__mro__":
-		return &Tuple{items: classValues(c.made.order)}, nil
+		return &Tuple{items: valuesOf(c.made.order)}, nil
 	case "__bases__":
-		return &Tuple{items: classValues(c.made.bases)}, nil
+		return &Tuple{items: valuesOf(c.made.bases)}, nil
 	case "__base__":
 		return c.made.bases[0], nil
 	case "__dict__":

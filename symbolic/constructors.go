@@ -409,13 +409,9 @@ func (in *Interpreter) constructIterator(kind string, arguments Arguments) (Valu
 	if strict {
 		return in.zipStrict(values)
 	}
-	walkers := make([]Value, len(values)-start)
-	for k, value := range values[start:] {
-		walker, err := in.iterate(value)
-		if err != nil {
-			return nil, true, err
-		}
-		walkers[k] = walker
+	walkers, err := in.walkers(values[start:])
+	if err != nil {
+		return nil, true, err
 	}
 	var function Value
 	if start == 1 {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/bytecode"
 	"fusee/internal/slice"
 	"fusee/trace"
-	"github.com/cockroachdb/errors"
 )
 
 func newList(items []Value) *List { return &List{items: items, loaded: true} }
@@ -338,13 +339,7 @@ func (d *Dict) findEqual(in *Interpreter, key Value, custom *customHash) (*dictE
 }
 
 // keys lists every key that was ever seen, deleted ones among them.
-func (d *Dict) keys() []Value {
-	keys := make([]Value, len(d.entries))
-	for i, entry := range d.entries {
-		keys[i] = entry.key
-	}
-	return keys
-}
+func (d *Dict) keys() []Value { return entryKeys(d.entries) }
 
 // findHost reads one key of an existing dict without depending on the others.
 func (d *Dict) findHost(in *Interpreter, key Value, wire bytecode.Object, hashed any) (*dictEntry, error) {

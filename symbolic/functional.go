@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 	"fusee/trace"
 )
 
@@ -81,13 +82,9 @@ func (v *operatorGetter) call(in *Interpreter, arguments Arguments) (Value, erro
 		return in.call(method, Arguments{v.arguments.Positional[1:], v.arguments.Keywords})
 	}
 	in.tail = nil
-	found := make([]Value, len(v.arguments.Positional))
-	for k, key := range v.arguments.Positional {
-		value, err := v.get(in, owner, key)
-		if err != nil {
-			return nil, err
-		}
-		found[k] = value
+	found, err := slice.TryMap(v.arguments.Positional, func(key Value) (Value, error) { return v.get(in, owner, key) })
+	if err != nil {
+		return nil, err
 	}
 	if len(found) == 1 {
 		return found[0], nil

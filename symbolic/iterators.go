@@ -243,11 +243,7 @@ func (r *Range) iterator() (Value, error) {
 }
 
 func entryKeys(entries []*dictEntry) []Value {
-	keys := make([]Value, len(entries))
-	for i, entry := range entries {
-		keys[i] = entry.key
-	}
-	return keys
+	return slice.Map(entries, func(entry *dictEntry) Value { return entry.key })
 }
 
 func (in *Interpreter) iterateConstant(v *Constant) (Value, error) {

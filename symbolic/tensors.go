@@ -4,12 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/internal/slice"
 	"fusee/trace"
 	"fusee/trace/wire"
-	"github.com/cockroachdb/errors"
 )
 
 func isTorchName(name string) bool {
