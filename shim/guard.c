@@ -416,6 +416,8 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
         hold_all(run);
         return has_no_attribute(value, check->operand);
     case CHECK_TENSOR:
+        if (run->program->settles)
+            tensor_check_take_key_set(check->tensor, value);
         return tensor_check_holds(check->tensor, value);
     case CHECK_CONTAINS:
     case CHECK_LACKS:

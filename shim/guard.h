@@ -98,6 +98,7 @@ struct GuardProgram {
     Py_ssize_t node_count, check_count, captures, tensor_count;
     Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
     bool cleared; /* by the garbage collector; holds for nothing any more */
+    bool settles; /* this run takes the key sets of the tensors that it finds */
     bool dead; /* an object that it compares with is gone; holds for nothing any more */
     MortalObject *mortals;
     Py_ssize_t mortal_count;

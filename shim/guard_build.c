@@ -479,6 +479,15 @@ static PyObject *program_explain(PyObject *self, PyObject *const *args, Py_ssize
     return NULL;
 }
 
+/* settle(function, bound): as explain, for the call that the program was made for */
+static PyObject *program_settle(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    GuardProgram *program = (GuardProgram *)self;
+    program->settles = true;
+    PyObject *result = program_explain(self, args, count);
+    program->settles = false;
+    return result;
+}
+
 static PyObject *program_check_count(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromSsize_t(((GuardProgram *)self)->check_count);
 }
@@ -496,6 +505,8 @@ static PyMethodDef program_methods[] = {
      "check(function, bound): the tuple of captured values, or None if a guard fails."},
     {"explain", (PyCFunction)(void (*)(void))program_explain, METH_FASTCALL,
      "explain(function, bound): (number of the first failing check, value found); (-1, None) if all hold."},
+    {"settle", (PyCFunction)(void (*)(void))program_settle, METH_FASTCALL,
+     "settle(function, bound): as explain, and each tensor check without a dispatch key set takes that of its tensor."},
     {NULL, NULL, 0, NULL},
 };
 

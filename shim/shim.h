@@ -196,6 +196,7 @@ typedef struct TensorCheck {
 #define ANY_SIZE INT64_MIN
 
 TensorCheck *tensor_check_new(PyObject *type, PyObject *metadata);
+void tensor_check_take_key_set(TensorCheck *check, PyObject *value);
 void tensor_check_free(TensorCheck *check);
 int key_set_of(PyObject *tensor, uint64_t *key_set);
 
@@ -389,6 +390,10 @@ extern PyTypeObject LaunchPlanType;
 /* ---- object_table.c: ids and descriptions of the objects of one compile ---- */
 
 extern PyTypeObject ObjectTableType;
+
+/* ---- guard_bind.c: guard trees with live objects ---- */
+
+PyObject *bind_guards(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* ---- steps.c: what rewritten code needs ---- */
 

@@ -164,6 +164,9 @@ PyMethodDef step_methods[] = {
     {"set_enabled", set_enabled, METH_O,
      "set_enabled(enabled): whether compiled functions of this thread look for entries; returns the former setting."},
     {"is_enabled", is_enabled, METH_NOARGS, "is_enabled(): the setting of this thread."},
+    {"bind_guards", (PyCFunction)(void (*)(void))bind_guards, METH_FASTCALL,
+     "bind_guards(trees, objects, predicates): the trees with live objects for ids, and (path, check) of each check that "
+     "is on a number or a tensor."},
     {"key_set", key_set, METH_O, "key_set(tensor): its dispatch key set as an int."},
     {"lookup", (PyCFunction)(void (*)(void))lookup, METH_FASTCALL,
      "lookup(set, item): whether the set holds it; None where only code of the program could tell."},

@@ -91,6 +91,18 @@ TensorCheck *tensor_check_new(PyObject *type, PyObject *metadata) {
     return check;
 }
 
+/* The key set of the tensor that was captured, unless the check has one. One that cannot be read matches no tensor. */
+void tensor_check_take_key_set(TensorCheck *check, PyObject *value) {
+    if (check->has_key_set || Py_TYPE(value) != check->type)
+        return;
+    if (key_set_of(value, &check->key_set)) {
+        PyErr_Clear();
+        check->key_set = 0;
+    }
+    check->has_key_set = true;
+    check->asks_device = check->device_index >= 0 && check->device_type != 0;
+}
+
 void tensor_check_free(TensorCheck *check) {
     if (!check)
         return;

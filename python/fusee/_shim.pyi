@@ -43,6 +43,12 @@ def cuda_driver() -> dict[str, int]:
 def capture_all(choose: Callable[[FunctionType], CodeRecord | None], miss: Callable[..., Any], /) -> None:
     """Run every Python function as compiled for whose code ``choose(function)`` gives a record."""
 
+def bind_guards(
+    trees: tuple[Any, ...], objects: list[Any], predicates: dict[str, Callable[..., Callable[[Any], bool]]], /
+) -> tuple[tuple[Any, ...], list[tuple[tuple[tuple[Any, ...], ...], tuple[Any, ...]]]]:
+    """The guard trees with live objects in the place of ids, callables in that of the checks that ``predicates`` names,
+    and ``(path, check)`` of each check that is on a number or a tensor. LookupError for an id never given."""
+
 def set_enabled(enabled: bool, /) -> bool:
     """Whether compiled functions called by this thread look for entries; returns the former setting."""
 
@@ -81,6 +87,9 @@ class GuardProgram:
     def explain(self, function: FunctionType | CompiledFunction, bound: tuple[Any, ...], /) -> tuple[int, Any]:
         """(number of the first failing check, value found); Ellipsis for a value that does not exist. When an accessor
         fails the number is that of the next check of the walk. (-1, None) if all hold."""
+
+    def settle(self, function: FunctionType | CompiledFunction, bound: tuple[Any, ...], /) -> tuple[int, Any]:
+        """As explain; each tensor check that has no dispatch key set takes that of the tensor it finds."""
 
 class Entry:
     """One compiled version of a code object; holds in the global state of the call it was made for."""

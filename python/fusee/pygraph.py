@@ -148,6 +148,9 @@ class _Writer:
         """Whether a node is read once, by the next one, which computes nothing else before it is called."""
         if self._last.get(index) != index + 1:
             return False
+        _, innermost = self._graph.get("calls", ((), ()))
+        if innermost and innermost[index] != innermost[index + 1]:  # a traceback tells calls apart by their lines
+            return False
         found = 0
         _, _, args, kwargs, *_ = self._graph["nodes"][index + 1]
         for argument in (*args, *_named(kwargs).values()) if kwargs else args:

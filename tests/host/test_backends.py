@@ -100,6 +100,15 @@ def test_a_long_chain_of_nodes_compiles_as_few_lines_and_holds_no_value_longer_t
     assert Held.most == 2  # what a node makes and what it is made from
 
 
+def test_nodes_of_other_calls_stand_on_lines_of_their_own() -> None:
+    nodes = [(f"relu_{i}", "torch.relu", [("n", i - 1) if i else ("i", 0)], {}, [METADATA]) for i in range(4)]
+    chain = graph(nodes, [("n", 3)])
+    chain["calls"] = ([("f", "f.py", 1, -1), ("f", "f.py", 2, -1)], [0, 0, 1, 1])
+    source = pygraph.function_source(chain, value)
+    starts = [line.strip().partition(" = ")[0] for line in source.splitlines()[1:-1]]
+    assert starts == ["relu_1", "relu_2", "del relu_1", "relu_3", "del relu_2"]
+
+
 def test_nodes_read_twice_or_beside_a_size_are_computed_once_and_in_order() -> None:
     nodes = [
         ("twice", "torch.relu", [("i", 0)], {}, [METADATA]),

@@ -576,6 +576,19 @@ class TestTensors:
         assert not holds(tree, torch.ones(7, 4))
         assert not holds(tree, torch.ones(3))
 
+    def test_settling_takes_the_key_set_of_the_tensor_that_is_found(self, mode: str) -> None:
+        value = torch.ones(2, dtype=torch.complex64)
+        program = _shim.GuardProgram((node(("arg", 0), tensor_check(value, key_set=False)),), 0)
+        assert program.settle(plain, (value,)) == (-1, None)
+        assert program.check(plain, (value + 1,)) == ()
+        assert program.check(plain, (value.conj(),)) is None  # differs in its dispatch keys alone
+        assert program.settle(plain, (value.conj(),))[0] == 0  # what was taken stays
+
+    def test_settling_fails_where_the_guards_do(self, mode: str) -> None:
+        program = _shim.GuardProgram((node(("arg", 0), tensor_check(torch.ones(2), key_set=False)),), 0)
+        assert program.settle(plain, (5,)) == (0, 5)
+        assert program.settle(plain, (torch.ones(3),))[0] == 0
+
     def test_without_a_key_set_the_device_is_compared(self, mode: str) -> None:
         tree = node(("arg", 0), tensor_check(torch.ones(2), key_set=False))
         assert holds(tree, torch.ones(2))

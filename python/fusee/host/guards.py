@@ -1,4 +1,4 @@
-"""Guard programs with live objects in place of ids, and dispatch keys added to tensor checks.
+"""Guard programs with live objects in place of ids, and what their accessors find.
 
 docs/contracts.md, section 6, describes the trees.
 """
@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _shim
-from ..errors import HostFailure
-from . import names, slots, tensors
+from . import names, slots
 from .describe import ObjectTable
 
 Tree = tuple[Any, ...]
@@ -26,15 +25,15 @@ Path = tuple[tuple[Any, ...], ...]
 Note = Callable[[Path, Tree], None]
 
 
-def bind(
-    trees: tuple[Tree, ...], table: ObjectTable, function: Any, bound: tuple[Any, ...], note: Note
-) -> tuple[Tree, ...]:
-    """The guard trees as the shim takes them; ``bound`` are the values of the parameters that were compiled for.
+def bind(trees: tuple[Tree, ...], table: ObjectTable, note: Note) -> tuple[Tree, ...]:
+    """The guard trees as the shim takes them, the dispatch keys of tensors apart, which ``GuardProgram.settle`` adds.
 
-    ``note`` gets each check with the accessors that lead to its value.
+    ``note`` gets each check on a number or a tensor with the accessors that lead to its value.
     """
-    binder = _Binder(table, function, bound, note)
-    return tuple(binder.node(tree, None, ()) for tree in trees)
+    live, noted = _shim.bind_guards(trees, table.objects, _PREDICATES)
+    for path, check in noted:
+        note(path, check)
+    return live
 
 
 def reach(path: list[tuple[Any, ...]], function: Any, bound: tuple[Any, ...]) -> Any:
@@ -46,10 +45,6 @@ def reach(path: list[tuple[Any, ...]], function: Any, bound: tuple[Any, ...]) ->
         if value is slots.ABSENT:
             break
     return value
-
-
-def _is_object(value: Any) -> bool:
-    return type(value) is tuple and len(value) == 2 and value[0] == "object"
 
 
 class _Reader:
@@ -100,69 +95,16 @@ class _Reader:
         return namespace[name]
 
 
-class _Binder(_Reader):
-    """Walks a guard tree along with the values its accessors reach."""
+def _from_wrappers(name: str) -> Callable[..., Callable[[Any], bool]]:
+    """The function of that name that makes guards of tensors around others."""
 
-    def __init__(self, table: ObjectTable, function: Any, bound: tuple[Any, ...], note: Note) -> None:
-        super().__init__(function, bound)
-        self._table = table
-        self._note = note
+    def make(*operands: Any) -> Callable[[Any], bool]:
+        from . import wrappers
 
-    def node(self, tree: Tree, parent: Any, above: Path) -> Tree:
-        """One node and its children."""
-        accessor, checks, capture, children = tree
-        live = ("object", self._table.object(accessor[1])) if accessor[0] == "object" else self._parts(accessor)
-        value = self.reach(live, parent)
-        path = (*above, live)
-        bound_checks = tuple([self._check(check, value) for check in checks])
-        for check in bound_checks:
-            self._note(path, check)
-        return live, bound_checks, capture, tuple([self.node(child, value, path) for child in children])
+        made: Callable[[Any], bool] = getattr(wrappers, name)(*operands)
+        return made
 
-    def _parts(self, parts: Tree) -> Tree:
-        """The parts of an accessor or check with live objects."""
-        for part in parts:
-            if type(part) is tuple or type(part) is list:
-                return tuple(map(self._part, parts))
-        return tuple(parts)
-
-    def _check(self, check: Tree, value: Any) -> Tree:
-        if check[0] == "members":
-            return "members", tuple(self._table.object(part[1]) if _is_object(part) else part[0] for part in check[1])
-        if check[0] in _OF_CONSTANT:
-            return check[0], check[1][0]
-        found = self._parts(check)
-        if found[0] in _PREDICATES:
-            return "predicate", _predicate(found)
-        if found[0] != "tensor":
-            return found
-        if not slots.is_a(value, tensors.tensor_class()):
-            raise HostFailure("guards", "a tensor check is on a value that is no tensor")
-        name, cls, metadata = found
-        return name, cls, (*metadata, _shim.key_set(value))
-
-    def _part(self, part: Any) -> Any:
-        """An operand of a check; keys of a dict may be live objects too."""
-        if type(part) is str:
-            return part
-        if type(part) is list:
-            return [self._part(item) for item in part]
-        return self._table.object(part[1]) if _is_object(part) else part
-
-
-# Checks of a set for one constant, which comes in a tuple of its own.
-_OF_CONSTANT = ("contains", "lacks")
-
-# Checks that Python makes: of tensors around others by the functions of `wrappers` that give them.
-_PREDICATES = ("flattened", "resolved", "gives")
-
-
-def _predicate(check: Tree) -> Callable[[Any], bool]:
-    from . import wrappers
-
-    name, *operands = check
-    make: Callable[..., Callable[[Any], bool]] = _gives if name == "gives" else getattr(wrappers, name)
-    return make(*operands)
+    return make
 
 
 def _gives(name: str, wanted: Any) -> Callable[[Any], bool]:
@@ -175,6 +117,13 @@ def _gives(name: str, wanted: Any) -> Callable[[Any], bool]:
 
     return holds
 
+
+# Checks that Python makes: of tensors around others by the functions of `wrappers` that give them.
+_PREDICATES: dict[str, Callable[..., Callable[[Any], bool]]] = {
+    "flattened": _from_wrappers("flattened"),
+    "resolved": _from_wrappers("resolved"),
+    "gives": _gives,
+}
 
 _ROOTS: dict[str, Callable[..., Any]] = {
     "arg": _Reader.argument,

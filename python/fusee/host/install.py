@@ -35,11 +35,14 @@ class Installer:
         self._originals = Originals([function, *table.objects])
         self._graphs: dict[int, Any] = {}
 
-    def entry(self, bound: tuple[Any, ...]) -> Any:
-        """The entry: guard program and rewritten code, with everything they refer to in place."""
+    def entry(self) -> Any:
+        """The entry: guard program and rewritten code, with everything they refer to in place.
+
+        Its guards are to be settled for the call that it was compiled for.
+        """
         code = self._code(self._result["code"])
         self._check_closure(code)
-        tree = guards.bind(self._result["guards"], self._table, self._function, bound, self._changes.note)
+        tree = guards.bind(self._result["guards"], self._table, self._changes.note)
         program = _shim.GuardProgram(tree, self._result["captures"])
         return _shim.Entry(program, code, self._result.get("report") or {})
 

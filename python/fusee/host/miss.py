@@ -302,11 +302,11 @@ def _entry(result: dict[str, Any], table: ObjectTable, miss: _Miss) -> Any:
     """The entry, checked: if its own guards did not hold right away, every call would compile anew."""
     target, compiled = miss.target, miss.compiled
     try:
-        entry = Installer(result, table, compiled.function, target).entry(miss.bound)
+        entry = Installer(result, table, compiled.function, target).entry()
     except _BAD_RESULT as error:
         text = f"the compiler's result cannot be used: {type(error).__name__}: {error}"
         raise HostFailure(f"result of {target.place}", text, lasting=True) from error
-    number, value = entry.guards.explain(compiled.function, miss.bound)
+    number, value = entry.guards.settle(compiled.function, miss.bound)
     if number != -1:
         text = reports.guard_text(result["report"], number)
         found = reports.value_text(value)
