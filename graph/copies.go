@@ -43,5 +43,8 @@ func inferFillInto(c *inference) error {
 	if value.Dim() != 0 || !m.DType.IsComplex() && (value.DType.IsComplex() || number.IsComplex()) {
 		return unknown("fill_ with something that does not fit")
 	}
+	if !m.DType.takes(c.value("value")) {
+		return ErrForbidden
+	}
 	return c.mutateSelf()
 }

@@ -1,5 +1,7 @@
 package graph
 
+import "math"
+
 // DType is an element type of tensors. The zero value is no type at all.
 type DType uint8
 
@@ -119,6 +121,22 @@ func (d DType) holds(number int64) bool {
 		return number >= 0
 	}
 	return number >= -1<<(bits-1) && number <= 1<<(bits-1)-1
+}
+
+// takes says whether eager lets a number become an element of the type: an integer type takes what it can hold, cut to an integer, and an
+// unsigned one also negative integers, which wrap around (c10::overflows). Of numbers that only a call knows, those that always fit are taken.
+func (d DType) takes(number Value) bool {
+	switch n := number.(type) {
+	case bool, complex128:
+		return true
+	case int64:
+		unsigned := d.IsIntegral() && !d.holds(-1)
+		return !d.IsIntegral() || d.holds(n) || unsigned && d.holds(-n)
+	case float64:
+		return !d.IsIntegral() || math.Abs(n) < 1<<63 && d.holds(int64(n))
+	}
+	kind, isNumber := numberType(number)
+	return !isNumber || !d.IsIntegral() || d == Int64 && !kind.IsFloat()
 }
 
 // IsDifferentiable says whether tensors of the type can require gradients.

@@ -57,6 +57,9 @@ func (c *inference) options(fallback DType) (DType, Device, error) {
 	if d.unpromotable() {
 		return NoDType, device, unknown("factory of an unusual type")
 	}
+	if c.op.Schema.Position("fill_value") >= 0 && !d.takes(c.value("fill_value")) {
+		return NoDType, device, ErrForbidden
+	}
 	return d, device, nil
 }
 
@@ -72,7 +75,7 @@ func inferFilled(c *inference) error {
 	d, device, err := c.options(c.state.defaultDType())
 	sizes, ok := c.sizes("size")
 	if err != nil || !ok {
-		return unknown("factory arguments")
+		return cmp.Or[error](err, unknown("factory arguments"))
 	}
 	format, given := c.value("memory_format").(MemoryFormat)
 	if !given {
@@ -91,7 +94,7 @@ func inferFull(c *inference) error {
 	d, device, err := c.options(fallback)
 	sizes, ok := c.sizes("size")
 	if typeError != nil || err != nil || !ok {
-		return unknown("full arguments")
+		return cmp.Or(err, error(unknown("full arguments")))
 	}
 	return c.create(d, device, sizes, c.shapes.contiguousStrides(sizes))
 }

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"fusee/internal/slice"
+)
 
 // indexer applies a Python index to a tensor: one view per int, slice or None, and one index operator for tensors at the end.
 type indexer struct {
@@ -10,20 +14,25 @@ type indexer struct {
 	tensors []Value // index tensors by dimension of current
 }
 
-// indexItems lists the items of an index; a lone item counts as one, a list only when it is a tuple.
-func indexItems(v Value) ([]Value, bool) {
-	list, ok := v.(List)
-	if !ok {
-		return []Value{v}, true
+// indexItems lists the items of an index: those of a tuple, or the one that it is. Lists of ints become tensors, as in eager.
+func (c *caller) indexItems(index Value) ([]Value, error) {
+	items := []Value{index}
+	if tuple, ok := index.(List); ok && tuple.Tuple {
+		items = tuple.Items
 	}
-	return list.Items, list.Tuple
+	return slice.TryMap(items, func(item Value) (Value, error) {
+		if list, ok := item.(List); ok {
+			return c.indexList(list, meta(c.args[0]).Device)
+		}
+		return item, nil
+	})
 }
 
 // apply indexes the tensor and gives the view together with index tensors that remain to be applied.
 func (c *caller) index(tensor, index Value) (*indexer, error) {
-	items, ok := indexItems(index)
-	if !ok {
-		return nil, unknown("index that is a list")
+	items, err := c.indexItems(index)
+	if err != nil {
+		return nil, err
 	}
 	consumed, err := c.consumedDims(items)
 	if err != nil {

@@ -464,4 +464,4 @@ func isForeignView(v Value) bool {
 }
 
 // ErrForbidden is the answer for operations that eager refuses, or may refuse, and fake tensors do not. It is an ErrUnknown.
-const ErrForbidden = unknown("an operation that eager refuses: in place on elements that overlap, on a view of a leaf or on one of several views that gradients flow through, or with sizes that do not fit")
+const ErrForbidden = unknown("an operation that eager refuses: in place on elements that overlap, on a view of a leaf or on one of several views that gradients flow through, with sizes that do not fit, or of numbers that no element holds")

@@ -286,28 +286,25 @@ func pad(c *caller) (Value, error) {
 	return c.call("aten.constant_pad_nd.default", bound["input"], bound["pad"], cmp.Or[Value](bound["value"], int64(0)))
 }
 
-// tensorOfNumber is torch.tensor of one Python number.
+// tensorOfNumber is torch.tensor of one Python number or a list of them.
 func tensorOfNumber(c *caller) (Value, error) {
 	bound, err := c.bindDefaults("data dtype=None device=None requires_grad=False")
 	if err != nil || bound["requires_grad"] != false {
 		return nil, unknown("tensor arguments")
 	}
-	if list, isList := bound["data"].(List); isList && len(list.Items) == 0 {
+	list, isList := bound["data"].(List)
+	switch {
+	case !isList:
+		list.Items = []Value{bound["data"]}
+	case len(list.Items) == 0:
 		return c.emptyTensor(bound["dtype"], bound["device"])
 	}
-	d, ok := numberType(bound["data"])
-	if !ok {
-		return nil, unknown("tensor of something that is no number")
-	}
+	d, ok := c.literalType(list.Items, bound["dtype"])
 	switch {
-	case bound["dtype"] != nil:
-		if d, ok = bound["dtype"].(DType); !ok {
-			return nil, unknown("tensor type")
-		}
-	case d.IsFloat():
-		d = c.state.defaultDType()
-	case d.IsComplex():
-		d = complexOf(c.state.defaultDType())
+	case !ok:
+		return nil, unknown("tensor of something that is no number")
+	case isList:
+		return c.literal(list.Items, d, bound["device"])
 	}
 	return c.scalarTensor(bound["data"], d, bound["device"])
 }

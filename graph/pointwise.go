@@ -236,6 +236,16 @@ func bounded(text string) body {
 	}}
 }
 
+// taking is the formula text of operators that make elements of numbers as they are; the library refuses those that the elements cannot hold.
+func taking(text string, numbers ...string) body {
+	return body{text: text, choose: func(c *inference, compute DType) string {
+		if slices.ContainsFunc(numbers, func(name string) bool { return !compute.takes(c.value(name)) }) {
+			return ""
+		}
+		return text
+	}}
+}
+
 func isBoolOperand(v Value) bool {
 	if m, ok := MetaOf(v); ok {
 		return m.DType == Bool

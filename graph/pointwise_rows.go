@@ -143,14 +143,14 @@ func conditionalRows() []row {
 		pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", "ihf", 0, bounded("minimum(self, max)")),
 		pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "bihf", 0, formula("minimum(self, max)")),
 		pointwise("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", "", noInPlace, formula("where(condition, self, other)")),
-		pointwise("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "", noInPlace, formula("where(condition, self, other)")),
-		pointwise("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", "", noInPlace, formula("where(condition, self, other)")),
-		pointwise("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", "", noInPlace, formula("where(condition, self, other)")),
+		pointwise("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "", noInPlace, taking("where(condition, self, other)", "other")),
+		pointwise("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", "", noInPlace, taking("where(condition, self, other)", "self")),
+		pointwise("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", "", noInPlace, taking("where(condition, self, other)", "self", "other")),
 		pointwise("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", "hfc", oneType, formula("where(abs(weight) < 0.5, self + (end - self) * weight, end - (end - self) * (1 - weight))")),
 		pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "hfc", oneType, formula("where(abs(weight) < 0.5, self + (end - self) * weight, end - (end - self) * (1 - weight))")),
 		pointwise("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "ihfc", 0, formula("self + value * tensor1 * tensor2")),
 		pointwise("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "hfc", 0, formula("self + value * tensor1 / tensor2")),
-		pointwise("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", "", selfType|contiguousOnly, formula("where(mask, value, self)")),
+		pointwise("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", "", selfType|contiguousOnly, taking("where(mask, value, self)", "value")),
 		pointwise("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", "", selfType|contiguousOnly, formula("where(mask, value, self)")),
 	}
 }
