@@ -11,7 +11,7 @@ from outcome import lines
 def unbound(again: bool) -> Any:
     while again:
         again = False
-        value  # noqa: B018, F821
+        value  # type: ignore[has-type,used-before-def]  # noqa: B018, F821
     if again:
         value = 1
         return value
