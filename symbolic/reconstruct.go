@@ -345,27 +345,9 @@ func (cg *generator) buildPlain(value Value) error {
 	case *Builtin:
 		return cg.buildBuiltin(v)
 	case *Class:
-		if v.made != nil {
-			return &cannotRebuild{v.made.born, "a class"}
-		}
-		if v.remake != nil {
-			return cg.buildNamedTuple(v.remake)
-		}
-		resolved, err := cg.in.namedClass(v.name)
-		if err != nil {
-			return err
-		}
-		cg.placeholder("object", int64(resolved.id))
-		return nil
+		return cg.buildClass(v)
 	case *descriptorValue:
-		if v.kind == "partial" {
-			return cg.helper("make_partial", v.parts...)
-		}
-		parts := v.parts
-		if v.doc != nil {
-			parts = append(append([]Value{}, parts...), v.doc)
-		}
-		return cg.construct("builtins."+v.kind, parts...)
+		return cg.buildDescriptor(v)
 	case *Array:
 		return cg.helper("array_of_tensor", v.tensor)
 	case *arrayScalar:
@@ -423,6 +405,33 @@ func (cg *generator) buildPlain(value Value) error {
 		return cg.buildGenerator(v)
 	}
 	return refused(value)
+}
+
+// buildClass loads a class that Python knows, or has a named tuple's made again.
+func (cg *generator) buildClass(v *Class) error {
+	if v.made != nil {
+		return &cannotRebuild{v.made.born, "a class"}
+	}
+	if v.remake != nil {
+		return cg.buildNamedTuple(v.remake)
+	}
+	resolved, err := cg.in.namedClass(v.name)
+	if err != nil {
+		return err
+	}
+	cg.placeholder("object", int64(resolved.id))
+	return nil
+}
+
+func (cg *generator) buildDescriptor(v *descriptorValue) error {
+	if v.kind == "partial" {
+		return cg.helper("make_partial", v.parts...)
+	}
+	parts := slices.Clone(v.parts)
+	if v.doc != nil {
+		parts = append(parts, v.doc)
+	}
+	return cg.construct("builtins."+v.kind, parts...)
 }
 
 // refused tells where a value was made that Python cannot be given.

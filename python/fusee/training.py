@@ -197,7 +197,7 @@ def _all_finite(tensors: Tensors) -> bool:
     filled = [tensor for tensor in tensors if tensor.numel()]
     if not filled:
         return True
-    largest = torch._foreach_norm(filled, float("inf"))
+    largest = torch._foreach_norm(filled, float("inf"))  # pyright: ignore[reportPrivateImportUsage]
     return bool(torch.stack([one.to(largest[0].device, torch.float64) for one in largest]).isfinite().all())
 
 
