@@ -167,7 +167,7 @@ MODELS: dict[str, Entry] = {
     "Whisper": Entry("transformers", transformer("WhisperForConditionalGeneration", **WHISPER), sound, ()),
     "resnet18": Entry("timm", classifier("resnet18"), image(32)),
     "convnext_tiny": Entry("timm", classifier("convnext_tiny", depths=(1, 1, 2, 1), dims=(16, 32, 64, 64)), image(32)),
-    "efficientnet_b0": Entry("timm", classifier("efficientnet_b0"), image(32)),
+    "efficientnet_b0": Entry("timm", classifier("efficientnet_b0"), image(64)),
     "vit_tiny": Entry(
         "timm", classifier("vit_tiny_patch16_224", img_size=32, depth=2, embed_dim=64, num_heads=4), image(32)
     ),
