@@ -25,6 +25,16 @@ type body struct {
 
 func formula(text string) body { return body{text: text} }
 
+// formulaWhere is a formula that holds only for some arguments and types; the library computes the others.
+func formulaWhere(text string, holds func(c *inference, compute DType) bool) body {
+	return body{text: text, choose: func(c *inference, compute DType) string {
+		if !holds(c, compute) {
+			return ""
+		}
+		return text
+	}}
+}
+
 func chosen(choose func(c *inference, compute DType) string) body { return body{choose: choose} }
 
 func (b body) of(c *inference, compute DType) string {

@@ -94,7 +94,7 @@ func inferFull(c *inference) error {
 	d, device, err := c.options(fallback)
 	sizes, ok := c.sizes("size")
 	if typeError != nil || err != nil || !ok {
-		return cmp.Or(err, error(unknown("full arguments")))
+		return cmp.Or[error](err, unknown("full arguments"))
 	}
 	return c.create(d, device, sizes, c.shapes.contiguousStrides(sizes))
 }

@@ -14,13 +14,11 @@ func (c *caller) literal(numbers []Value, d DType, device Value) (Value, error) 
 		return nil, ErrForbidden
 	}
 	length, last := int64(len(numbers)), len(numbers)-1
-	full, _ := LookUp("aten.full.default")
-	result, err := c.emitBound(full, []Value{List{Items: []Value{length}}, numbers[last]}, []Keyword{{"dtype", d}, {"device", device}})
+	result, err := c.newTensor("aten.full.default", d, device, List{Items: []Value{length}}, numbers[last])
 	if err != nil || last == 0 {
 		return result, err
 	}
-	arange, _ := LookUp("aten.arange.default")
-	positions, err := c.emitBound(arange, []Value{length}, []Keyword{{"dtype", Int64}, {"device", device}})
+	positions, err := c.newTensor("aten.arange.default", Int64, device, length)
 	for place := last - 1; place >= 0 && err == nil; place-- {
 		result, err = c.chosenAt(positions, int64(place), numbers[place], result)
 	}

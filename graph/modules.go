@@ -311,14 +311,18 @@ func tensorOfNumber(c *caller) (Value, error) {
 
 // emptyTensor is torch.tensor([]): one dimension without elements.
 func (c *caller) emptyTensor(dtype, device Value) (Value, error) {
-	op, _ := LookUp("aten.zeros.default")
-	return c.emitBound(op, []Value{List{Items: []Value{int64(0)}}}, []Keyword{{"dtype", dtype}, {"device", device}})
+	return c.newTensor("aten.zeros.default", dtype, device, List{Items: []Value{int64(0)}})
 }
 
 // scalarTensor makes a 0-d tensor of a number.
 func (c *caller) scalarTensor(number Value, d DType, device Value) (Value, error) {
-	op, _ := LookUp("aten.scalar_tensor.default")
-	return c.emitBound(op, []Value{number}, []Keyword{{"dtype", d}, {"device", device}})
+	return c.newTensor("aten.scalar_tensor.default", d, device, number)
+}
+
+// newTensor calls an operator that makes a tensor of a type on a device; nil for eager's defaults.
+func (c *caller) newTensor(target string, dtype, device Value, args ...Value) (Value, error) {
+	op, _ := LookUp(target)
+	return c.emitBound(op, args, []Keyword{{"dtype", dtype}, {"device", device}})
 }
 
 // tensorList reads a list of tensors, given as one list or as the arguments themselves.

@@ -228,22 +228,14 @@ func (c *inference) boundsFit(compute DType) bool {
 
 // bounded is the formula text of operators with bounds, none where the bounds do not fit.
 func bounded(text string) body {
-	return body{text: text, choose: func(c *inference, compute DType) string {
-		if !c.boundsFit(compute) {
-			return ""
-		}
-		return text
-	}}
+	return formulaWhere(text, (*inference).boundsFit)
 }
 
 // taking is the formula text of operators that make elements of numbers as they are; the library refuses those that the elements cannot hold.
 func taking(text string, numbers ...string) body {
-	return body{text: text, choose: func(c *inference, compute DType) string {
-		if slices.ContainsFunc(numbers, func(name string) bool { return !compute.takes(c.value(name)) }) {
-			return ""
-		}
-		return text
-	}}
+	return formulaWhere(text, func(c *inference, compute DType) bool {
+		return !slices.ContainsFunc(numbers, func(name string) bool { return !compute.takes(c.value(name)) })
+	})
 }
 
 func isBoolOperand(v Value) bool {

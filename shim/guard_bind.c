@@ -30,20 +30,30 @@ static PyObject *live_object(const Binding *binding, PyObject *reference) {
     return PyErr_Format(PyExc_LookupError, "there is no object %R", id);
 }
 
+typedef PyObject *(*Convert)(Binding *binding, PyObject *item, Py_ssize_t depth);
+
+/* A tuple of what each item becomes. */
+static PyObject *each(Binding *binding, PyObject *source, Py_ssize_t depth, Convert convert) {
+    PyObject *items = PySequence_Tuple(source), *live = items ? PyTuple_New(PyTuple_GET_SIZE(items)) : NULL;
+    for (Py_ssize_t i = 0; live && i < PyTuple_GET_SIZE(live); i++) {
+        PyObject *item = convert(binding, PyTuple_GET_ITEM(items, i), depth);
+        if (item)
+            PyTuple_SET_ITEM(live, i, item);
+        else
+            Py_CLEAR(live);
+    }
+    Py_XDECREF(items);
+    return live;
+}
+
 /* An operand; keys of a dict stand in a list and may be live objects too. */
-static PyObject *live_part(const Binding *binding, PyObject *part) {
+static PyObject *live_part(Binding *binding, PyObject *part, Py_ssize_t depth) {
     if (is_reference(part))
         return live_object(binding, part);
     if (!PyList_CheckExact(part))
         return Py_NewRef(part);
-    PyObject *list = PyList_New(PyList_GET_SIZE(part));
-    for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); i++) {
-        PyObject *item = live_part(binding, PyList_GET_ITEM(part, i));
-        if (item)
-            PyList_SET_ITEM(list, i, item);
-        else
-            Py_CLEAR(list);
-    }
+    PyObject *items = each(binding, part, depth, live_part), *list = items ? PySequence_List(items) : NULL;
+    Py_XDECREF(items);
     return list;
 }
 
@@ -55,40 +65,24 @@ static bool may_hold_references(PyObject *parts) {
 }
 
 /* An accessor or a check with live operands. */
-static PyObject *live_parts(const Binding *binding, PyObject *parts) {
-    if (!may_hold_references(parts))
-        return Py_NewRef(parts);
-    PyObject *tuple = PyTuple_New(PyTuple_GET_SIZE(parts));
-    for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++) {
-        PyObject *part = live_part(binding, PyTuple_GET_ITEM(parts, i));
-        if (part)
-            PyTuple_SET_ITEM(tuple, i, part);
-        else
-            Py_CLEAR(tuple);
-    }
-    return tuple;
+static PyObject *live_parts(Binding *binding, PyObject *parts) {
+    return may_hold_references(parts) ? each(binding, parts, 0, live_part) : Py_NewRef(parts);
 }
 
-static PyObject *live_accessor(const Binding *binding, PyObject *accessor) {
+static PyObject *live_accessor(Binding *binding, PyObject *accessor) {
     if (!is_reference(accessor))
         return live_parts(binding, accessor);
     PyObject *object = live_object(binding, accessor);
     return object ? Py_BuildValue("(ON)", PyTuple_GET_ITEM(accessor, 0), object) : NULL;
 }
 
+static PyObject *live_member(Binding *binding, PyObject *part, Py_ssize_t Py_UNUSED(depth)) {
+    return is_reference(part) ? live_object(binding, part) : PySequence_GetItem(part, 0);
+}
+
 /* ("members", [...]) with the bare values: constants come as tuples of one. */
-static PyObject *live_members(const Binding *binding, PyObject *check) {
-    PyObject *members = PySequence_Tuple(PyTuple_GET_ITEM(check, 1));
-    PyObject *bare = members ? PyTuple_New(PyTuple_GET_SIZE(members)) : NULL;
-    for (Py_ssize_t i = 0; bare && i < PyTuple_GET_SIZE(bare); i++) {
-        PyObject *part = PyTuple_GET_ITEM(members, i);
-        PyObject *item = is_reference(part) ? live_object(binding, part) : PySequence_GetItem(part, 0);
-        if (item)
-            PyTuple_SET_ITEM(bare, i, item);
-        else
-            Py_CLEAR(bare);
-    }
-    Py_XDECREF(members);
+static PyObject *live_members(Binding *binding, PyObject *check) {
+    PyObject *bare = each(binding, PyTuple_GET_ITEM(check, 1), 0, live_member);
     return bare ? Py_BuildValue("(ON)", PyTuple_GET_ITEM(check, 0), bare) : NULL;
 }
 
@@ -107,7 +101,7 @@ static PyObject *predicate(PyObject *make, PyObject *check) {
     return callable ? Py_BuildValue("(sN)", "predicate", callable) : NULL;
 }
 
-static PyObject *live_check(const Binding *binding, PyObject *check) {
+static PyObject *live_check(Binding *binding, PyObject *check) {
     if (!PyTuple_CheckExact(check) || PyTuple_GET_SIZE(check) < 1)
         return PyErr_Format(PyExc_TypeError, "a guard's check must be a tuple that starts with a name, not %R", check);
     if (PyTuple_GET_SIZE(check) == 2 && is_named(check, "members"))
@@ -142,17 +136,11 @@ static int note(const Binding *binding, Py_ssize_t depth, PyObject *check) {
     return status;
 }
 
-static PyObject *live_checks(const Binding *binding, PyObject *source, Py_ssize_t depth) {
-    PyObject *checks = PySequence_Tuple(source), *live = checks ? PyTuple_New(PyTuple_GET_SIZE(checks)) : NULL;
-    for (Py_ssize_t i = 0; live && i < PyTuple_GET_SIZE(live); i++) {
-        PyObject *check = live_check(binding, PyTuple_GET_ITEM(checks, i));
-        if (check)
-            PyTuple_SET_ITEM(live, i, check);
-        if (!check || (is_noted(check) && note(binding, depth, check)))
-            Py_CLEAR(live);
-    }
-    Py_XDECREF(checks);
-    return live;
+static PyObject *noted_check(Binding *binding, PyObject *source, Py_ssize_t depth) {
+    PyObject *check = live_check(binding, source);
+    if (check && is_noted(check) && note(binding, depth, check))
+        Py_CLEAR(check);
+    return check;
 }
 
 static PyObject *live_trees(Binding *binding, PyObject *source, Py_ssize_t depth);
@@ -162,7 +150,7 @@ static PyObject *live_tree(Binding *binding, PyObject *tree, Py_ssize_t depth) {
         return PyErr_Format(PyExc_TypeError, "a guard tree is (accessor, checks, capture, children), not %R", tree);
     PyObject *accessor = live_accessor(binding, PyTuple_GET_ITEM(tree, 0));
     binding->path[depth] = accessor;
-    PyObject *checks = accessor ? live_checks(binding, PyTuple_GET_ITEM(tree, 1), depth) : NULL;
+    PyObject *checks = accessor ? each(binding, PyTuple_GET_ITEM(tree, 1), depth, noted_check) : NULL;
     PyObject *children = checks ? live_trees(binding, PyTuple_GET_ITEM(tree, 3), depth + 1) : NULL;
     PyObject *live = children ? PyTuple_Pack(4, accessor, checks, PyTuple_GET_ITEM(tree, 2), children) : NULL;
     Py_XDECREF(accessor);
@@ -172,20 +160,12 @@ static PyObject *live_tree(Binding *binding, PyObject *tree, Py_ssize_t depth) {
 }
 
 static PyObject *live_trees(Binding *binding, PyObject *source, Py_ssize_t depth) {
-    PyObject *trees = PySequence_Tuple(source), *live = trees ? PyTuple_New(PyTuple_GET_SIZE(trees)) : NULL;
-    if (live && PyTuple_GET_SIZE(live) && depth >= DEEPEST) {
+    if (depth < DEEPEST)
+        return each(binding, source, depth, live_tree);
+    Py_ssize_t count = PySequence_Size(source);
+    if (count > 0)
         PyErr_SetString(PyExc_ValueError, "a guard tree is too deep");
-        Py_CLEAR(live);
-    }
-    for (Py_ssize_t i = 0; live && i < PyTuple_GET_SIZE(live); i++) {
-        PyObject *tree = live_tree(binding, PyTuple_GET_ITEM(trees, i), depth);
-        if (tree)
-            PyTuple_SET_ITEM(live, i, tree);
-        else
-            Py_CLEAR(live);
-    }
-    Py_XDECREF(trees);
-    return live;
+    return count ? NULL : PyTuple_New(0);
 }
 
 /* bind_guards(trees, objects, predicates) -> (trees, noted) */

@@ -250,11 +250,7 @@ func (in *Interpreter) evaluateCall(b *Builtin, arguments Arguments) (Value, err
 	if unknown != nil {
 		return nil, unsupported(reasonBuiltinCall, "%s", b.name)
 	}
-	outcome, err := in.session.Evaluate(callee, wired, keywords)
-	if err != nil {
-		return nil, err
-	}
-	return in.outcomeValue(outcome)
+	return in.askHost(callee, wired, keywords)
 }
 
 // pureFamilies are the beginnings of names of C functions whose result depends on their arguments alone.

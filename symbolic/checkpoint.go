@@ -47,20 +47,11 @@ func (in *Interpreter) readCheckpointParts(arguments Arguments) (*checkpointCall
 	if !isTuple || !isDict {
 		return nil, unsupported(reasonCheckpoint, "arguments that do not fit")
 	}
-	own := Arguments{Positional: positional.items}
-	entries, err := named.live(in)
+	keywords, err := in.keywordsOf(named)
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range entries {
-		name, ok := stringOf(entry.key)
-		if !ok {
-			return nil, unsupported(reasonCheckpoint, "arguments that do not fit")
-		}
-		own.Keywords = append(own.Keywords, KeywordArgument{name, entry.value})
-	}
-	own.Keywords = append(own.Keywords, arguments.Keywords...)
-	return in.readCheckpoint(parts[0], own)
+	return in.readCheckpoint(parts[0], Arguments{positional.items, append(keywords, arguments.Keywords...)})
 }
 
 // readCheckpoint takes the options out of the arguments.

@@ -317,25 +317,11 @@ func (in *Interpreter) evaluateClass(c *Class, arguments Arguments) (Value, bool
 	if !ok {
 		return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
 	}
-	wired := make([]bytecode.Object, len(arguments.Positional))
-	for i, argument := range arguments.Positional {
-		if wired[i], ok = in.wire(argument); !ok {
-			return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
-		}
+	wired, keywords, unknown := wireArguments(arguments, in.wire)
+	if unknown != nil {
+		return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
 	}
-	var keywords []bytecode.Object
-	for _, keyword := range arguments.Keywords {
-		wire, ok := in.wire(keyword.Value)
-		if !ok {
-			return nil, true, unsupported(reasonOpaqueCall, "%s", c.name)
-		}
-		keywords = append(keywords, bytecode.Tuple{keyword.Name, wire})
-	}
-	outcome, err := in.session.Evaluate(callee, wired, keywords)
-	if err != nil {
-		return nil, true, err
-	}
-	return modelled(in.outcomeValue(outcome))
+	return modelled(in.askHost(callee, wired, keywords))
 }
 
 // constructDevice makes a device that is no object yet: the rewritten code makes another one at each call.

@@ -245,11 +245,7 @@ func (in *Interpreter) constantCall(callable *existing, name string, arguments A
 	if callable == nil {
 		return nil, unsupported(reasonOpaqueCall, "%s, which was made in the same call", name)
 	}
-	outcome, err := in.session.Evaluate(int64(callable.id), positional, keywords)
-	if err != nil {
-		return nil, err
-	}
-	return in.outcomeValue(outcome)
+	return in.askHost(int64(callable.id), positional, keywords)
 }
 
 // wireUnchanged writes an argument for the host: objects of the program go as they are while the capture has changed nothing outside of it.
@@ -343,11 +339,7 @@ func (in *Interpreter) namedTupleCall(arguments Arguments) (Value, bool, error) 
 	if unknown != nil {
 		return nil, true, unsupported(reasonClass, "a named tuple of %s", unknown.typeName())
 	}
-	outcome, err := in.session.Evaluate(nameWire("collections.namedtuple"), positional, keywords)
-	if err != nil {
-		return nil, true, err
-	}
-	value, err := in.outcomeValue(outcome)
+	value, err := in.askHost(nameWire("collections.namedtuple"), positional, keywords)
 	if class, ok := value.(*Class); ok && err == nil {
 		class.remake = &given
 		in.templates = append(in.templates, class.id)

@@ -2,6 +2,8 @@ package symbolic
 
 import (
 	"fmt"
+
+	"fusee/internal/slice"
 )
 
 // mergePairs adds the pairs that an iterable gives to a dict, one by one.
@@ -57,12 +59,7 @@ func (in *Interpreter) moveToEnd(d *Dict, arguments Arguments) (Value, bool, err
 		return nil, true, in.raiseWith(in.builtinClass("KeyError"), key)
 	}
 	in.activity++
-	rest := []*dictEntry{}
-	for _, other := range d.entries {
-		if other != entry {
-			rest = append(rest, other)
-		}
-	}
+	rest := slice.Filter(d.entries, func(other *dictEntry) bool { return other != entry })
 	if last {
 		d.entries = append(rest, entry)
 	} else {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fusee/bytecode"
+	"fusee/internal/slice"
 )
 
 // Loops over plain Python values gain nothing from capture and cost much where they are long. Where many instructions have run since the
@@ -327,11 +328,7 @@ func (c *codeInfo) loopBody(head int) []bool {
 		}
 	}
 	behind := reachable(size, []int{head}, -1, func(at int) []int {
-		var next []int
-		for _, e := range c.edges(at) {
-			next = append(next, e.to)
-		}
-		return next
+		return slice.Map(c.edges(at), func(e flowEdge) int { return e.to })
 	})
 	body := reachable(size, back, head, func(at int) []int { return before[at] })
 	for at := range body {

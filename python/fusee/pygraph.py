@@ -10,7 +10,7 @@ import keyword
 import operator
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _gradients
@@ -152,8 +152,7 @@ class _Writer:
         if innermost and innermost[index] != innermost[index + 1]:  # a traceback tells calls apart by their lines
             return False
         found = 0
-        _, _, args, kwargs, *_ = self._graph["nodes"][index + 1]
-        for argument in (*args, *_named(kwargs).values()) if kwargs else args:
+        for argument in _arguments(self._graph["nodes"][index + 1]):
             for leaf in leaves(argument):
                 kind = tag(leaf)
                 if kind in _EXPRESSIONS:
@@ -185,8 +184,7 @@ class _Writer:
 
     def _read(self, index: int) -> Iterator[str]:
         """The names that a node reads."""
-        _, _, args, kwargs, *_ = self._graph["nodes"][index]
-        for argument in (*args, *_named(kwargs).values()):
+        for argument in _arguments(self._graph["nodes"][index]):
             for leaf in leaves(argument):
                 yield from self._names(leaf)
 
@@ -203,9 +201,9 @@ class _Writer:
     def _last_used(self) -> dict[int, int]:
         """The node that is the last to read each node, where the value is no output."""
         last: dict[int, int] = {}
-        for index, (_, _, args, kwargs, *_) in enumerate(self._graph["nodes"]):
+        for index, node in enumerate(self._graph["nodes"]):
             last[index] = index
-            for argument in (*args, *_named(kwargs).values()) if kwargs else args:
+            for argument in _arguments(node):
                 for leaf in leaves(argument):
                     if tag(leaf) == "n":
                         last[leaf[1]] = index
@@ -284,6 +282,12 @@ class _Writer:
 
 def _named(kwargs: Any) -> dict[str, Any]:
     return dict(kwargs) if kwargs else {}
+
+
+def _arguments(node: Any) -> Sequence[Any]:
+    """The arguments of a node, those by keyword last."""
+    _, _, args, kwargs, *_ = node
+    return (*args, *_named(kwargs).values()) if kwargs else args
 
 
 def _method(target: Any) -> str:
