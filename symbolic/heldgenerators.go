@@ -57,16 +57,31 @@ func (in *Interpreter) keepGenerators(frames []*Frame) error {
 	return nil
 }
 
+// loses breaks where a variable, or the stack, gives up a generator that was there before.
+func (in *Interpreter) loses(value Value, holder string) error {
+	if value == nil || in.request.Options.FullGraph {
+		return nil
+	}
+	held, err := in.isHeldGenerator(value)
+	if err == nil && held {
+		err = unsupported(reasonGenerator, "%s held one", holder)
+	}
+	return err
+}
+
+// popTop is POP_TOP. Python itself drops a generator that was there before, as a loop that is left does with the one it walked.
+func (in *Interpreter) popTop(f *Frame) error {
+	if err := in.loses(f.peek(1), "the stack"); err != nil {
+		return err
+	}
+	f.pop()
+	return nil
+}
+
 // storeFast is STORE_FAST. Python itself takes a variable from a generator that was there before, which may end with it.
 func (in *Interpreter) storeFast(f *Frame, index int) error {
-	if before := f.locals[index]; before != nil && !in.request.Options.FullGraph {
-		held, err := in.isHeldGenerator(before)
-		if err != nil {
-			return err
-		}
-		if held {
-			return unsupported(reasonGenerator, "%s held one", f.code.LocalsPlusNames[index])
-		}
+	if err := in.loses(f.locals[index], f.code.LocalsPlusNames[index]); err != nil {
+		return err
 	}
 	in.release(f.locals[index])
 	f.locals[index] = f.pop()

@@ -14,7 +14,7 @@ func (in *Interpreter) execute(f *Frame, i *bytecode.Instruction) (value Value, 
 	// The stack.
 	case bytecode.Nop, bytecode.Resume, bytecode.Precall, bytecode.Cache, bytecode.ExtendedArg:
 	case bytecode.PopTop:
-		f.pop()
+		err = in.popTop(f)
 	case bytecode.PushNull:
 		f.push(null{})
 	case bytecode.Swap:
@@ -286,9 +286,14 @@ func (in *Interpreter) loadFast(f *Frame, index int) error {
 }
 
 func (in *Interpreter) deleteFast(f *Frame, index int) error {
+	name := f.code.LocalsPlusNames[index]
 	if f.locals[index] == nil {
-		name := f.code.LocalsPlusNames[index]
 		return in.raise("UnboundLocalError", "cannot access local variable '"+name+"' where it is not associated with a value")
+	}
+	if !ownName(name) { // a continuation's hand their values on
+		if err := in.loses(f.locals[index], name); err != nil {
+			return err
+		}
 	}
 	in.release(f.locals[index])
 	f.locals[index] = nil

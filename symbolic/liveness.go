@@ -138,3 +138,11 @@ func firstInPlace(f *Frame) bool {
 	first := bound(f)
 	return len(first) > 0 && first[0] == 0 && f.code.LocalsPlusKinds[0]&bytecode.KindFree == 0 && slices.Contains(f.code.Names, "super")
 }
+
+// deletes is the index of the variable that a frame's instruction deletes; -1 where it is none that has a value.
+func deletes(f *Frame) int {
+	if f.current.Opcode != bytecode.DeleteFast || f.locals[f.current.Arg] == nil {
+		return -1
+	}
+	return f.current.Arg
+}

@@ -740,6 +740,10 @@ func (r *rewriter) leave(b *builder, k int, e *exit) error {
 		stack = append(append([]Value{}, stack[:len(stack)-2]...), stack[len(stack)-1])
 	}
 	held := r.saveStack(b, stack)
+	if deleted := deletes(f); deleted >= 0 { // what goes on deletes it once more
+		b.loadConst(bytecode.None)
+		b.storeSlot(b.locals[deleted])
+	}
 	b.emit(bytecode.PushNull, 0)
 	if k == 0 {
 		if err := r.placeContinuation(b, f, e); err != nil {
@@ -938,6 +942,9 @@ func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instructio
 		}
 	}
 	begin()
+	if deleted := deletes(f); deleted >= 0 {
+		b.deleteSlot(b.locals[deleted])
+	}
 	for _, index := range cells {
 		b.restoreVariable(index, cellSlots[index])
 		if cellSlots[index] != b.locals[index] && readsAllVariables(f.code) {
