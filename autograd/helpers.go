@@ -51,6 +51,7 @@ var helpers = map[string]helper{
 	"norm_gradient":            normGradient,
 	"softmax_gradient":         softmaxGradient,
 	"log_softmax_gradient":     logSoftmaxGradient,
+	"relu_gradient":            reluGradient,
 	"rms_norm_gradient":        rmsNormGradient,
 	"rms_norm_weight_gradient": rmsNormWeightGradient,
 	"glu_gradient":             gluGradient,

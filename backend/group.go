@@ -71,7 +71,7 @@ type fusion struct {
 }
 
 func (f *fusion) place(op *operation) {
-	if op.kind == library || op.barrier {
+	if op.kind == library || op.barrier || op.apart {
 		f.start(op)
 		return
 	}

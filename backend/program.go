@@ -75,6 +75,8 @@ type operation struct {
 	reduced []bool         // by dimension of the operand
 	part    bool           // of part of the elements: the output's last dimension counts the parts
 
+	apart bool // it does not join what reads it: at single points of a reduction it costs more than memory
+
 	index   int
 	segment int // number of barriers before it
 	barrier bool

@@ -129,7 +129,7 @@ func conditionalDerivatives() []derivativeRow {
 
 func activationDerivatives() []derivativeRow {
 	return []derivativeRow{
-		gradients("relu", "self: threshold_backward(grad, result, 0)"),
+		gradients("relu", "self: relu_gradient(grad, result)"),
 		gradients("relu6", "self: hardtanh_backward(grad, self, 0, 6)"),
 		gradients("hardtanh", "self: hardtanh_backward(grad, self, min_val, max_val)"),
 		gradients("leaky_relu", "self: leaky_relu_backward(grad, self, negative_slope, False)"),
