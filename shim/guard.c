@@ -150,6 +150,8 @@ static PyObject *viewed(PyObject *value) {
     PyObject *first = NULL;
     if (is_walker(value))
         Py_TYPE(value)->tp_traverse(value, take_first, &first);
+    if (first && is_dict_iterator(value) && !PyDict_Check(first))
+        return NULL; /* one over items keeps the tuple that it gives when it has let go of the dict */
     return first;
 }
 

@@ -726,8 +726,8 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 		if v.flavor == "classmethod" {
 			return &Builtin{name: v.name, self: c}, nil
 		}
-		if v.flavor == "getset" && c.id != 0 {
-			return in.plainGetAttribute(c.id, name)
+		if (v.flavor == "getset" || v.flavor == "member") && c.id != 0 {
+			return in.plainGetAttribute(c.id, name) // a metaclass has those of type itself
 		}
 	case *Instance:
 		if v.class.name == "functools._lru_cache_wrapper" {

@@ -111,7 +111,7 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 		value, handled, err = v.update(in, arguments)
 	case *Function:
 		if method == "__get__" && len(arguments.Positional) > 0 {
-			return &Method{self: arguments.Positional[0], function: v}, nil
+			return in.functionGet(v, arguments.Positional)
 		}
 	}
 	if handled || err != nil {
@@ -376,8 +376,7 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		}
 	case "builtins.id":
 		if value, ok := in.single(arguments); ok {
-			real, err := in.real(value)
-			return &identityNumber{real}, true, err
+			return modelled(in.identityOf(value))
 		}
 	}
 	return in.builtinFunctionOfOne(name, arguments)

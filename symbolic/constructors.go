@@ -384,16 +384,8 @@ func (in *Interpreter) constructIterator(kind string, arguments Arguments) (Valu
 	if len(values) < start {
 		return nil, true, unsupported(reasonBuiltinCall, "%s", kind)
 	}
-	strict := false
-	for _, keyword := range arguments.Keywords {
-		truth, err := in.truth(keyword.Value)
-		if err != nil {
-			return nil, true, err
-		}
-		strict = strict || truth
-	}
-	if strict {
-		return in.zipStrict(values)
+	if len(arguments.Keywords) > 0 {
+		return in.zipWithKeywords(kind, arguments)
 	}
 	walkers, err := in.walkers(values[start:])
 	if err != nil {
@@ -454,27 +446,67 @@ func (in *Interpreter) filterKeeps(function, item Value) (bool, error) {
 	return in.truthOfCall(real, item)
 }
 
-func (in *Interpreter) zipStrict(values []Value) (Value, bool, error) {
-	columns := make([][]Value, len(values))
-	for k, value := range values {
-		items, err := in.iterableItems(value)
+// zipWithKeywords is zip(..., strict=...).
+func (in *Interpreter) zipWithKeywords(kind string, arguments Arguments) (Value, bool, error) {
+	named, ok := bindNamed(Arguments{Keywords: arguments.Keywords}, "strict")
+	if kind != "zip" || !ok {
+		return nil, true, unsupported(reasonBuiltinCall, "%s with these keywords", kind)
+	}
+	strict, err := in.truth(named[0])
+	if err != nil || !strict {
 		if err != nil {
 			return nil, true, err
 		}
-		columns[k] = items
-		if len(items) != len(columns[0]) {
-			return nil, true, unsupported(reasonIteration, "zip of unlike lengths")
+		return in.constructIterator(kind, Arguments{Positional: arguments.Positional})
+	}
+	walkers, err := in.walkers(arguments.Positional)
+	again := func() (string, string, []Value) { return "helper", "zip_strict", walkers }
+	step := func(in *Interpreter) (Value, error) { return in.zipStrictly(walkers) }
+	return &goIterator{kind: kind, step: step, again: again, born: in.frame.step}, true, err
+}
+
+// zipStrictly is the step of a strict zip, as zip_next of CPython's bltinmodule.c: where one iterator is at its end, all must be.
+func (in *Interpreter) zipStrictly(walkers []Value) (Value, error) {
+	items := make([]Value, len(walkers))
+	for k, walker := range walkers {
+		item, err := in.advance(walker)
+		switch {
+		case err != nil:
+			return nil, err
+		case item == nil && k > 0:
+			return nil, in.raiseUnlikeLengths(k, "shorter")
+		case item == nil:
+			return nil, in.endTogether(walkers)
+		}
+		items[k] = item
+	}
+	if len(walkers) == 0 {
+		return nil, nil
+	}
+	return &Tuple{items: items}, nil
+}
+
+// endTogether raises where one of the iterators behind the first, which has ended, gives another item.
+func (in *Interpreter) endTogether(walkers []Value) error {
+	for k, walker := range walkers[1:] {
+		item, err := in.advance(walker)
+		if err != nil {
+			return err
+		}
+		if item != nil {
+			return in.raiseUnlikeLengths(k+1, "longer")
 		}
 	}
-	var rows []Value
-	for i := 0; len(columns) > 0 && i < len(columns[0]); i++ {
-		row := &Tuple{}
-		for _, column := range columns {
-			row.items = append(row.items, column[i])
-		}
-		rows = append(rows, row)
+	return nil
+}
+
+// raiseUnlikeLengths is the ValueError of a strict zip whose k-th argument, from 0 on, is not as long as those before.
+func (in *Interpreter) raiseUnlikeLengths(k int, how string) error {
+	before := " "
+	if k > 1 {
+		before = "s 1-"
 	}
-	return &sequenceIterator{items: rows, kind: "zip"}, true, nil
+	return in.raise("ValueError", "zip() argument "+integerText(k+1)+" is "+how+" than argument"+before+integerText(k))
 }
 
 func (in *Interpreter) constructEnumerate(arguments Arguments) (Value, bool, error) {

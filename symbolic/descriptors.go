@@ -90,6 +90,22 @@ func (in *Interpreter) descriptorMethod(v *descriptorValue, method string, argum
 	return copied, true, nil
 }
 
+// functionGet is the __get__ of a function called by name: a method of an object, or where a class alone is given the function itself.
+func (in *Interpreter) functionGet(f *Function, values []Value) (Value, error) {
+	given, err := in.realAll(values)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(given) > 2:
+		return nil, in.raise("TypeError", "__get__ expected at most 2 arguments, got "+integerText(len(given)))
+	case !isNone(given[0]):
+		return &Method{self: values[0], function: f}, nil
+	case len(given) == 1 || isNone(given[1]):
+		return nil, in.raise("TypeError", "__get__(None, None) is invalid")
+	}
+	return f, nil
+}
+
 // callGet is the __get__ of a descriptor called by name.
 func (in *Interpreter) callGet(v *descriptorValue, values []Value) (Value, bool, error) {
 	owner, err := in.real(values[0])
@@ -202,6 +218,18 @@ func (in *Interpreter) sentinelIterator(function, sentinel Value) (Value, bool, 
 type identityNumber struct{ of Value }
 
 func (v *identityNumber) typeName() string { return "int" }
+
+// identityOf is id() of a value. A tuple that no variable holds may be the one that zip and the like give again with other items.
+func (in *Interpreter) identityOf(value Value) (Value, error) {
+	real, err := in.real(value)
+	if err != nil {
+		return nil, err
+	}
+	if tuple, ok := real.(*Tuple); ok && len(tuple.items) > 0 && !in.lives(tuple) {
+		return nil, unsupported(reasonIdentity, "id() of a tuple that may be gone, or be used again")
+	}
+	return &identityNumber{real}, nil
+}
 
 // addressNumber is what a program computes from the id() of an object that the capture made: no number that is known, and of use as a hash only.
 type addressNumber struct {

@@ -25,6 +25,9 @@ func (v *heldIterator) next(in *Interpreter) (Value, error) {
 		return nil, nil
 	}
 	item, err := v.walker.next(in)
+	if _, raises := err.(*Raised); raises {
+		return nil, unsupported(reasonIteration, "%s that raises", v.kind) // as would taking as much of it behind the call
+	}
 	v.taken++
 	v.ended = item == nil && err == nil
 	in.recordAdvance(v)
@@ -87,9 +90,9 @@ func (in *Interpreter) walkerOf(kind string, walked, progress bytecode.Object, o
 	}
 	switch kind {
 	case "enumerate":
-		return in.walkerOver(kind, value, &Constant{progress})
+		return in.walkerOver(kind, value, Arguments{Positional: []Value{&Constant{progress}}})
 	case "zip":
-		return in.walkerOver(kind, value, nil)
+		return in.walkerOver(kind, value, Arguments{Keywords: []KeywordArgument{{"strict", &Constant{progress}}}})
 	}
 	if !ok {
 		return nil, nil
@@ -147,8 +150,8 @@ func (in *Interpreter) restOfRange(object *existing) (iterator, error) {
 	return walker, err
 }
 
-// walkerOver is an enumerate from a number on, or a zip, over what existing iterators have left: what is taken of it is taken of them by Python.
-func (in *Interpreter) walkerOver(kind string, walked Value, start Value) (iterator, error) {
+// walkerOver is an enumerate or a zip, with further arguments, over what existing iterators have left: what is taken of it is taken of them by Python.
+func (in *Interpreter) walkerOver(kind string, walked Value, further Arguments) (iterator, error) {
 	inner := []Value{walked}
 	if kind == "zip" {
 		tuple, ok := walked.(*Tuple)
@@ -168,10 +171,8 @@ func (in *Interpreter) walkerOver(kind string, walked Value, start Value) (itera
 		}
 		inner[i] = held.walker
 	}
-	if start != nil {
-		inner = append(inner, start)
-	}
-	value, _, err := in.constructIterator(kind, Arguments{Positional: inner})
+	further.Positional = append(inner, further.Positional...)
+	value, _, err := in.constructIterator(kind, further)
 	walker, _ := value.(iterator)
 	return walker, err
 }

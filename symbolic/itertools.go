@@ -617,24 +617,39 @@ func (in *Interpreter) teeCall(arguments Arguments) (Value, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	queues := make([][]Value, max(count, 0))
+	shared := &teeQueues{walker: walker, ahead: make([][]Value, max(count, 0))}
 	branches := &Tuple{items: []Value{}}
-	for k := range queues {
-		step := func(in *Interpreter) (Value, error) {
-			if len(queues[k]) == 0 {
-				item, err := in.advance(walker)
-				if err != nil || item == nil {
-					return nil, err
-				}
-				for other := range queues {
-					queues[other] = append(queues[other], item)
-				}
-			}
-			item := queues[k][0]
-			queues[k] = queues[k][1:]
-			return item, nil
-		}
+	for k := range shared.ahead {
+		step := func(in *Interpreter) (Value, error) { return shared.next(in, k) }
 		branches.items = append(branches.items, &goIterator{kind: "itertools._tee", step: step, born: in.frame.step})
 	}
 	return branches, true, nil
+}
+
+// teeQueues is what the iterators that itertools.tee gives share.
+type teeQueues struct {
+	walker  Value
+	ahead   [][]Value // the items that each of them has yet to give
+	reading bool      // the walker's own code is running
+}
+
+// next is the step of one of the iterators.
+func (t *teeQueues) next(in *Interpreter, branch int) (Value, error) {
+	if len(t.ahead[branch]) == 0 {
+		if t.reading {
+			return nil, in.raise("RuntimeError", "cannot re-enter the tee iterator")
+		}
+		t.reading = true
+		item, err := in.advance(t.walker)
+		t.reading = false
+		if err != nil || item == nil {
+			return nil, err
+		}
+		for other := range t.ahead {
+			t.ahead[other] = append(t.ahead[other], item)
+		}
+	}
+	item := t.ahead[branch][0]
+	t.ahead[branch] = t.ahead[branch][1:]
+	return item, nil
 }

@@ -277,6 +277,11 @@ def make_zip_longest(iterables: tuple[Any, ...], fill: Any) -> Iterator[Any]:
     return itertools.zip_longest(*iterables, fillvalue=fill)
 
 
+def zip_strict(*iterators: Iterator[Any]) -> Iterator[Any]:
+    """``zip(*iterators, strict=True)``."""
+    return zip(*iterators, strict=True)
+
+
 def rest_of_range(iterator: Iterator[int]) -> tuple[int, int, int]:
     """Bounds and step of the numbers that an iterator over a range has yet to give."""
     reduced: Any = iterator.__reduce__()
@@ -384,5 +389,6 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "make_while": make_while,
     "make_pairwise": make_pairwise,
     "make_zip_longest": make_zip_longest,
+    "zip_strict": zip_strict,
     "warn_for": warn_for,
 }

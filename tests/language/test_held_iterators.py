@@ -191,3 +191,13 @@ def test_dicts_that_change_size_while_they_are_walked(function: Callable[..., An
     compiled = fusee.compile(function)
     for table in ({0: 1, 1: 2}, {0: 1}, {0: 1, 1: 2}):
         assert run(compiled, (table,), {}, __file__) == run(function, (table,), {}, __file__)
+
+
+@pytest.mark.parametrize("kind", ["keys", "values", "items"])
+def test_iterators_over_dicts_that_have_ended(kind: str) -> None:
+    def next_of(walker: Any) -> Any:
+        return next(walker, None)
+
+    compiled = fusee.compile(next_of)
+    plain, ours = (iter(getattr({1: 2}, kind)()) for _ in range(2))
+    assert [next_of(plain) for _ in range(4)] == [compiled(ours) for _ in range(4)]

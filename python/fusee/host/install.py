@@ -55,16 +55,14 @@ class Installer:
             raise HostFailure("protocol", f"the rewritten code of {code.co_qualname} has other free variables", True)
 
     def _constant(self, constant: Any) -> Any:
-        if type(constant) in (types.CodeType, frozenset):
-            own = self._originals.of(constant)
-            if own is None:
-                return self._code(constant) if type(constant) is types.CodeType else constant
-            return own
-        if type(constant) is not tuple:
-            return constant
-        if len(constant) >= 2 and constant[0] == _MARK:
+        if type(constant) is tuple and len(constant) >= 2 and constant[0] == _MARK:
             return self._placeholder(constant[1], constant[2:])
-        return tuple(map(self._constant, constant))
+        own = self._originals.of(constant)
+        if own is not None:
+            return own
+        if type(constant) is types.CodeType:
+            return self._code(constant)
+        return tuple(map(self._constant, constant)) if type(constant) is tuple else constant
 
     def _placeholder(self, kind: str, values: tuple[Any, ...]) -> Any:
         make = _KINDS.get(kind)

@@ -1,0 +1,144 @@
+"""Small programs that CPython's own tests of the language were reduced to when they differed under capture."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from outcome import run
+
+import fusee
+
+
+def a_tee_that_its_own_items_enter_again() -> Any:
+    class Entering:
+        first = True
+
+        def __iter__(self) -> Entering:
+            return self
+
+        def __next__(self) -> Any:
+            first, self.first = self.first, False
+            return next(other) if first else None
+
+    one, other = itertools.tee(Entering())
+    with pytest.raises(RuntimeError, match="tee"):
+        next(one)
+    return next(one)
+
+
+class Captured:
+    def given(self, *arguments: Any, **named: Any) -> Any:
+        return type(self).__name__, arguments, named
+
+    unbound = functools.partialmethod(given, 1)
+    of_a_partial = functools.partialmethod(functools.partial(given, c=6), 7)
+
+
+def partial_methods_of_a_class() -> Any:
+    held = Captured()
+    return Captured.unbound(held, 5), Captured.of_a_partial(held, 5, d=8), held.of_a_partial(5)
+
+
+def getting_a_function() -> Any:
+    def function(value: Any) -> Any:
+        return value
+
+    found = [function.__get__(None, int) is function, types.FunctionType.__get__(function, None, int) is function]
+    try:
+        function.__get__(None, None)
+    except TypeError as error:
+        return found, str(error), function.__get__(1)(), function.__get__(2, int)()
+
+
+class Meta(type):
+    pass
+
+
+class WithSlots:
+    __slots__ = ("held",)
+
+
+def members_of_a_metaclass() -> Any:
+    kept = tuple(cls for cls in Meta.__mro__ if cls not in (type, object))
+    return kept, Meta.__base__, Meta.__flags__, Meta.__dictoffset__, type(WithSlots.held).__name__
+
+
+def documentation_that_is_handed_on() -> Any:
+    def wrapped(value: int) -> int:
+        """A text that CPython keeps once."""
+        return value
+
+    @functools.wraps(wrapped)
+    def wrapper(other: str) -> str:
+        return other
+
+    return [getattr(wrapper, name) is getattr(wrapped, name) for name in functools.WRAPPER_ASSIGNMENTS]
+
+
+def strict_zips_of_unlike_lengths() -> Any:
+    found: list[Any] = []
+    for lists in ([[1, 2], [1]], [[1], [1, 2]], [[1], [1], [1, 2]], [[1, 2], [1, 2], [1]], [[1], [1]]):
+        walkers = [iter(items) for items in lists]
+        try:
+            found.extend(zip(*walkers, strict=True))
+        except ValueError as error:
+            found.append(str(error))
+        found.append([list(walker) for walker in walkers])
+    return found
+
+
+def a_strict_zip_that_raises_behind_a_break() -> Any:
+    zipped = zip([1, 2, 3], [4, 5], strict=True)
+    first = next(zipped)
+    os.getpid()
+    try:
+        return first, list(zipped)
+    except ValueError as error:
+        return first, str(error)
+
+
+PROGRAMS: list[Callable[[], Any]] = [
+    a_tee_that_its_own_items_enter_again,
+    partial_methods_of_a_class,
+    getting_a_function,
+    members_of_a_metaclass,
+    documentation_that_is_handed_on,
+    strict_zips_of_unlike_lengths,
+    a_strict_zip_that_raises_behind_a_break,
+]
+
+
+@pytest.mark.filterwarnings("error::fusee.FuseeWarning")  # what runs as plain Python is the same anyway
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)
+def test_same_as_plain(function: Callable[[], Any]) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for _ in range(2):
+        assert run(compiled, (), {}, __file__) == run(function, (), {}, __file__)
+
+
+WALKERS: list[Callable[[], Any]] = [
+    lambda: itertools.combinations("abcde", 3),
+    lambda: itertools.combinations_with_replacement("abcde", 3),
+    lambda: itertools.permutations("abcde", 3),
+    lambda: itertools.product("abc", "def"),
+    lambda: itertools.zip_longest("abc", "def"),
+    lambda: zip("abc", "def", strict=True),
+    lambda: zip("abc", "def"),  # noqa: B905
+    lambda: enumerate("abc"),
+]
+
+
+@pytest.mark.parametrize("walk", WALKERS, ids=lambda walk: type(walk()).__name__)
+def test_tuples_that_iterators_use_again(walk: Callable[[], Any]) -> None:
+    def identities() -> Any:
+        return len(set(map(id, walk()))), len(set(map(id, list(walk()))))
+
+    compiled = fusee.compile(identities)
+    assert [compiled(), compiled()] == [identities(), identities()]
