@@ -202,6 +202,9 @@ func (e *emitter) infix(operator string, a, b graph.Value) graph.Value {
 }
 
 func (e *emitter) constant(operator string, a, b graph.Value) graph.Value {
+	if changes(a) || changes(b) {
+		return e.changing(operator, a, b)
+	}
 	x, leftNumber := number(a)
 	y, rightNumber := number(b)
 	if operator == "==" && (!leftNumber || !rightNumber) {
@@ -237,6 +240,33 @@ func (e *emitter) constant(operator string, a, b graph.Value) graph.Value {
 		return int64(result)
 	}
 	return result
+}
+
+// changes tells ints whose values may change from call to call.
+func changes(v graph.Value) bool {
+	n, isInt := graph.SizeOf(v)
+	return isInt && !n.IsStatic()
+}
+
+// changing computes an operator of ints whose values may change from call to call; comparisons are decided, and become guards.
+func (e *emitter) changing(operator string, a, b graph.Value) graph.Value {
+	x, leftInt := graph.SizeOf(a)
+	y, rightInt := graph.SizeOf(b)
+	shapes := e.graph.Shapes
+	switch {
+	case !leftInt || !rightInt:
+	case operator == "+":
+		return sizeValue(shapes.Add(x, y))
+	case operator == "-":
+		return sizeValue(shapes.Subtract(x, y))
+	case operator == "*":
+		return sizeValue(shapes.Multiply(x, y))
+	case operator == "==":
+		return shapes.Equal(x, y)
+	case operator == "!=":
+		return !shapes.Equal(x, y)
+	}
+	return e.fail(refuse("the formula of a gradient computes with an int that changes"))
 }
 
 // inverse gives what lies behind a view when that holds the value. The gradient of a view of all elements, which only moves them, is its inverse.

@@ -263,15 +263,15 @@ func (f *functionaliser) write(e *emitter, target, value graph.Value) error {
 func (f *functionaliser) writtenThrough(e *emitter, view *graph.Output, value, base graph.Value) (graph.Value, error) {
 	derivative, ok := graph.DerivativeOf(view.Node.Target)
 	if ok && metaOf(view).DType == metaOf(base).DType {
-		if written, err := e.inverse(view, derivative, value, base, f.elements(value) == f.elements(base)); err == nil && f.graph.Shapes.AllEqual(metaOf(written).Sizes, metaOf(base).Sizes) {
+		if written, err := e.inverse(view, derivative, value, base, f.graph.Shapes.Equal(f.elements(value), f.elements(base))); err == nil && f.graph.Shapes.AllEqual(metaOf(written).Sizes, metaOf(base).Sizes) {
 			return written, nil
 		}
 	}
 	return nil, refuse("a part of an intermediate is changed through a view (%s)", view.Node.Target)
 }
 
-func (f *functionaliser) elements(v graph.Value) int64 {
-	return f.graph.Shapes.Product(metaOf(v).Sizes).Hint
+func (f *functionaliser) elements(v graph.Value) graph.Size {
+	return f.graph.Shapes.Product(metaOf(v).Sizes)
 }
 
 // checkChanged refuses graphs in which gradients flow through what depends on the memory of inputs that the graph itself writes: backward

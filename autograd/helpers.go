@@ -1,6 +1,8 @@
 package autograd
 
 import (
+	"math"
+
 	"fusee/graph"
 	"fusee/internal/slice"
 )
@@ -10,17 +12,17 @@ type helper func(e *emitter, args []graph.Value) graph.Value
 
 var helpers = map[string]helper{
 	"zero": func(e *emitter, args []graph.Value) graph.Value { return e.zeros(args[0]) },
-	"zeros_of": func(_ *emitter, args []graph.Value) graph.Value {
-		return eachNumber(args[0], func(int64) int64 { return 0 })
+	"zeros_of": func(e *emitter, args []graph.Value) graph.Value {
+		return e.eachNumber(args[0], func(graph.Size) graph.Size { return graph.Static(0) })
 	},
-	"negated": func(_ *emitter, args []graph.Value) graph.Value {
-		return eachNumber(args[0], func(n int64) int64 { return -n })
+	"negated": func(e *emitter, args []graph.Value) graph.Value {
+		return e.eachNumber(args[0], func(n graph.Size) graph.Size { return e.graph.Shapes.Subtract(graph.Static(0), n) })
 	},
 	"sizes": func(_ *emitter, args []graph.Value) graph.Value { return sizesOf(metaOf(args[0])) },
 	"size": func(_ *emitter, args []graph.Value) graph.Value {
 		return sizeValue(metaOf(args[0]).Sizes[args[1].(int64)])
 	},
-	"count":                    func(_ *emitter, args []graph.Value) graph.Value { return count(args[0], args[1]) },
+	"count":                    func(e *emitter, args []graph.Value) graph.Value { return sizeValue(e.count(args[0], args[1])) },
 	"shaped":                   func(e *emitter, args []graph.Value) graph.Value { return e.shaped(args[0], metaOf(args[1]).Sizes) },
 	"plain":                    func(e *emitter, args []graph.Value) graph.Value { return e.plain(args[0]) },
 	"before":                   before,
@@ -30,7 +32,7 @@ var helpers = map[string]helper{
 	"spread":                   func(e *emitter, args []graph.Value) graph.Value { return e.spread(args[0], args[1], args[2], args[3]) },
 	"inverse":                  inversePermutation,
 	"area":                     area,
-	"start_of":                 func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, 0) },
+	"start_of":                 func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, graph.Static(0)) },
 	"end_of":                   func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, e.length(args)) },
 	"within":                   within,
 	"below":                    below,
@@ -71,14 +73,21 @@ var helpers = map[string]helper{
 	},
 }
 
-// eachNumber maps a number or a list of numbers.
-func eachNumber(v graph.Value, f func(int64) int64) graph.Value {
-	list, ok := v.(graph.List)
-	if !ok {
-		n, _ := v.(int64)
-		return f(n)
+// eachNumber maps an int or a list of ints, whose values may change from call to call.
+func (e *emitter) eachNumber(v graph.Value, f func(graph.Size) graph.Size) graph.Value {
+	if list, ok := v.(graph.List); ok {
+		return graph.List{Items: slice.Map(list.Items, func(item graph.Value) graph.Value { return e.eachNumber(item, f) })}
 	}
-	return graph.List{Items: slice.Map(list.Items, func(item graph.Value) graph.Value { return eachNumber(item, f) })}
+	return sizeValue(f(e.integer(v)))
+}
+
+// integer reads an int, whose value may change from call to call.
+func (e *emitter) integer(v graph.Value) graph.Size {
+	n, ok := graph.SizeOf(v)
+	if !ok {
+		e.fail(refuse("the formula of a gradient computes with something that is no int"))
+	}
+	return n
 }
 
 // dimensions marks the dimensions that a dim argument names; None and an empty list name all.
@@ -100,11 +109,11 @@ func dimensions(rank int, dim graph.Value) []bool {
 }
 
 // count is the number of elements along the dimensions.
-func count(v, dim graph.Value) int64 {
-	n := int64(1)
+func (e *emitter) count(v, dim graph.Value) graph.Size {
+	n := graph.Static(1)
 	for i, marked := range dimensions(metaOf(v).Dim(), dim) {
 		if marked {
-			n *= metaOf(v).Sizes[i].Hint
+			n = e.graph.Shapes.Multiply(n, metaOf(v).Sizes[i])
 		}
 	}
 	return n
@@ -144,15 +153,14 @@ func (e *emitter) plain(v graph.Value) graph.Value {
 }
 
 // before is the sum of the numbers before a position in a list.
-func before(_ *emitter, args []graph.Value) graph.Value {
+func before(e *emitter, args []graph.Value) graph.Value {
 	lengths, _ := args[0].(graph.List)
 	end, _ := args[1].(int64)
-	total := int64(0)
+	total := graph.Static(0)
 	for _, item := range lengths.Items[:min(end, int64(len(lengths.Items)))] {
-		n, _ := item.(int64)
-		total += n
+		total = e.graph.Shapes.Add(total, e.integer(item))
 	}
-	return total
+	return sizeValue(total)
 }
 
 // rows joins all dimensions but the last one.
@@ -254,23 +262,28 @@ func area(e *emitter, args []graph.Value) graph.Value {
 }
 
 // length is the size of the dimension that a slice is taken along.
-func (e *emitter) length(args []graph.Value) int64 {
+func (e *emitter) length(args []graph.Value) graph.Size {
 	m := metaOf(args[0])
 	dim, _ := args[1].(int64)
-	return m.Sizes[(dim+int64(m.Dim()))%int64(m.Dim())].Hint
+	return m.Sizes[(dim+int64(m.Dim()))%int64(m.Dim())]
 }
 
 // bound is a bound of a slice (tensor, dim, bound), counted from the start and within the tensor.
-func (e *emitter) bound(args []graph.Value, absent int64) graph.Value {
-	n, ok := args[2].(int64)
-	if !ok {
-		return absent
+func (e *emitter) bound(args []graph.Value, absent graph.Size) graph.Value {
+	if args[2] == nil {
+		return sizeValue(absent)
 	}
-	length := e.length(args)
-	if n < 0 {
-		n += length
+	shapes, n, length, zero := e.graph.Shapes, e.integer(args[2]), e.length(args), graph.Static(0)
+	if shapes.Less(n, zero) {
+		n = shapes.Add(n, length)
 	}
-	return min(max(n, 0), length)
+	switch {
+	case shapes.Less(n, zero):
+		n = zero
+	case !shapes.LessEqual(n, length):
+		n = length
+	}
+	return sizeValue(n)
 }
 
 // within says where clamp leaves a value as it is.
@@ -322,7 +335,7 @@ func filled(e *emitter, args []graph.Value) graph.Value {
 func pieces(e *emitter, args []graph.Value) graph.Value {
 	tensors, _ := args[1].(graph.List)
 	dim, _ := args[2].(int64)
-	start := int64(0)
+	start := graph.Static(0)
 	list := graph.List{}
 	for _, t := range tensors.Items {
 		m := metaOf(t)
@@ -331,8 +344,8 @@ func pieces(e *emitter, args []graph.Value) graph.Value {
 			continue
 		}
 		length := e.length([]graph.Value{t, dim})
-		list.Items = append(list.Items, e.call("narrow", args[0], dim, start, length))
-		start += length
+		list.Items = append(list.Items, e.call("narrow", args[0], dim, sizeValue(start), sizeValue(length)))
+		start = e.graph.Shapes.Add(start, length)
 	}
 	return list
 }
@@ -366,7 +379,7 @@ func shared(e *emitter, args []graph.Value) graph.Value {
 // averaged is the gradient of one element of a loss under a reduction.
 func averaged(e *emitter, args []graph.Value) graph.Value {
 	if args[2] == int64(1) {
-		return e.infix("/", args[0], count(args[1], nil))
+		return e.infix("/", args[0], sizeValue(e.count(args[1], nil)))
 	}
 	return args[0]
 }
@@ -389,8 +402,9 @@ func biasSizes(_ *emitter, args []graph.Value) graph.Value {
 
 // dropped multiplies by 1/(1 − p) where a draw of a Bernoulli distribution is one, as eager does on the CPU. The draws are kept as truth values.
 func dropped(e *emitter, args []graph.Value) graph.Value {
-	m, p := metaOf(args[0]), args[1].(float64)
-	if m.Device.Type != "cpu" || p >= 1 {
+	m := metaOf(args[0])
+	p, known := number(args[1])
+	if m.Device.Type != "cpu" || !known || p >= 1 {
 		return e.fail(refuse("gradients through random numbers (dropout on %s)", m.Device))
 	}
 	if !e.graph.Shapes.IsContiguous(m) {
@@ -403,12 +417,22 @@ func dropped(e *emitter, args []graph.Value) graph.Value {
 }
 
 // varianceFactor is 2 / (number of elements − correction).
-func varianceFactor(_ *emitter, args []graph.Value) graph.Value {
-	correction := 1.0
-	if given, ok := number(args[2]); ok {
-		correction = given
+func varianceFactor(e *emitter, args []graph.Value) graph.Value {
+	correction, known := number(args[2])
+	if args[2] == nil {
+		correction, known = 1, true
 	}
-	return 2 / (float64(count(args[0], args[1])) - correction)
+	if !known {
+		return e.fail(refuse("gradients of a variance whose correction changes"))
+	}
+	elements := e.count(args[0], args[1])
+	if elements.IsStatic() || correction != math.Trunc(correction) {
+		return 2 / (float64(e.graph.Shapes.Specialise(elements)) - correction)
+	}
+	m := metaOf(args[0])
+	like := []graph.Keyword{{Name: "dtype", Value: m.DType}, {Name: "device", Value: m.Device}}
+	two := e.callWith("full", []graph.Value{graph.List{}, 2.0}, like)
+	return e.infix("/", two, sizeValue(e.graph.Shapes.Subtract(elements, graph.Static(int64(correction)))))
 }
 
 func normGradient(e *emitter, args []graph.Value) graph.Value {
@@ -476,7 +500,7 @@ func rmsNormWeightGradient(e *emitter, args []graph.Value) graph.Value {
 // gluGradient: of a · sigmoid(b), where a and b are the halves.
 func gluGradient(e *emitter, args []graph.Value) graph.Value {
 	gradient, self, dim := args[0], args[1], args[2]
-	half := e.length([]graph.Value{self, dim}) / 2
+	half := sizeValue(e.graph.Shapes.FloorDivide(e.length([]graph.Value{self, dim}), graph.Static(2)))
 	a, gate := e.call("narrow", self, dim, int64(0), half), e.call("sigmoid", e.call("narrow", self, dim, half, half))
 	left := e.infix("*", gradient, gate)
 	right := e.infix("*", e.infix("*", left, a), e.infix("-", int64(1), gate))
@@ -491,12 +515,8 @@ func repeatsSummed(e *emitter, args []graph.Value) graph.Value {
 	var sizes []graph.Size
 	dims := graph.List{}
 	for i, item := range repeats.Items {
-		n, ok := item.(int64)
-		if !ok {
-			return e.fail(refuse("gradients of repeat with sizes that change"))
-		}
 		dims.Items = append(dims.Items, int64(len(sizes)))
-		sizes = append(sizes, graph.Static(n))
+		sizes = append(sizes, e.integer(item))
 		if i >= leading {
 			sizes = append(sizes, m.Sizes[i-leading])
 		}

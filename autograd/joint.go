@@ -89,20 +89,21 @@ func newJoiner(d *differentiation) *joiner {
 		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, sources: map[key]map[int]bool{}, again: newRecomputation()}
 	j.graph.Shapes = d.source.Shapes
 	for _, input := range d.source.Inputs {
-		copied := j.copyInput(input)
+		copied := copyInput(j.graph, input)
 		j.values[keyOf(input)], j.tracked[keyOf(copied)] = copied, input.Meta.RequiresGrad
 	}
 	return j
 }
 
-func (j *joiner) copyInput(input *graph.Input) *graph.Input {
+// copyInput gives a graph an input like that of another one, which requires no gradient.
+func copyInput(to *graph.Graph, input *graph.Input) *graph.Input {
 	switch input.Kind {
 	case graph.Int:
-		return j.graph.AddInt(input.Name, input.Size)
+		return to.AddInt(input.Name, input.Size)
 	case graph.Float:
-		return j.graph.AddFloat(input.Name)
+		return to.AddFloat(input.Name)
 	}
-	return j.graph.AddTensor(input.Name, withoutGradient(input.Meta))
+	return to.AddTensor(input.Name, withoutGradient(input.Meta))
 }
 
 // withoutGradient drops what only autograd cares about.

@@ -44,7 +44,7 @@ func crossEntropy(e *emitter, args []graph.Value) graph.Value {
 		loss = e.infix("*", loss, c.weights)
 	}
 	if smoothing, _ := number(args[5]); smoothing != 0 {
-		loss = e.infix("+", e.infix("*", loss, 1-smoothing), e.infix("*", c.overClasses(args[2]), smoothing/float64(c.classes)))
+		loss = e.infix("+", e.infix("*", loss, 1-smoothing), e.infix("*", c.overClasses(args[2]), smoothing/float64(e.graph.Shapes.Specialise(c.classes))))
 	}
 	loss = c.averaged(e.call("where", c.valid, loss, int64(0)), args[3])
 	if e.err == nil && metaOf(loss).DType != metaOf(args[0]).DType {
@@ -57,7 +57,7 @@ func crossEntropy(e *emitter, args []graph.Value) graph.Value {
 type classification struct {
 	*emitter
 	dim     int64
-	classes int64
+	classes graph.Size
 	valid   graph.Value // the target is not to be ignored
 	index   graph.Value // the target, 0 where it is ignored
 	weights graph.Value // of each target's class, nil for ones
@@ -69,7 +69,7 @@ func newClassification(e *emitter, args []graph.Value) *classification {
 	target, weight, ignored := args[1], args[2], args[4]
 	rank := metaOf(args[0]).Dim()
 	c := &classification{emitter: e, dim: int64(min(1, rank-1)), scores: e.wide(args[0])}
-	c.classes = metaOf(args[0]).Sizes[c.dim].Hint
+	c.classes = metaOf(args[0]).Sizes[c.dim]
 	dims := graph.List{Items: []graph.Value{c.dim}}
 	c.greatest = e.unrecorded(func(e *emitter) graph.Value { return e.call("amax", c.scores, dims, true) })
 	c.shifted = e.infix("-", c.scores, c.greatest)
@@ -94,7 +94,7 @@ func (c *classification) chosen() graph.Value {
 func (c *classification) overClasses(weight graph.Value) graph.Value {
 	dims := graph.List{Items: []graph.Value{c.dim}}
 	if weight == nil {
-		return c.infix("-", c.infix("*", c.logarithm, float64(c.classes)), c.call("sum", c.shifted, dims))
+		return c.infix("-", c.infix("*", c.logarithm, float64(c.graph.Shapes.Specialise(c.classes))), c.call("sum", c.shifted, dims))
 	}
 	if c.err != nil {
 		return nil
@@ -103,7 +103,7 @@ func (c *classification) overClasses(weight graph.Value) graph.Value {
 	for i := range sizes {
 		sizes[i] = graph.Static(1)
 	}
-	sizes[c.dim] = graph.Static(c.classes)
+	sizes[c.dim] = c.classes
 	spread := c.unrecorded(func(e *emitter) graph.Value { return e.wide(e.shaped(weight, sizes)) })
 	losses := c.infix("-", c.call("unsqueeze", c.logarithm, c.dim), c.shifted)
 	return c.call("sum", c.infix("*", losses, spread), dims)

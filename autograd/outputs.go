@@ -52,7 +52,8 @@ func (d *differentiation) makeOutputs() error {
 	g.Shapes = d.source.Shapes
 	values := map[key]graph.Value{}
 	for _, input := range d.source.Inputs {
-		values[keyOf(input)] = g.AddTensor(input.Name, input.Meta)
+		copied := copyInput(g, input)
+		copied.Meta, values[keyOf(input)] = input.Meta, copied
 	}
 	for i, v := range d.outputs.results {
 		values[keyOf(v)] = g.AddTensor("result"+strconv.Itoa(i), *metaOf(v))

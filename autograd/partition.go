@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // partition cuts the joint graph in two. What does not depend on the gradients of results may run in either part; what backward reads of it is
@@ -237,8 +238,10 @@ func (p *partitioner) split(kept []graph.Value) error {
 		}
 	}
 	forward := newExtraction(p.d.source.Name+"_forward", p.joint)
-	for _, input := range p.joint.Inputs[:len(p.d.source.Inputs)] {
-		forward.input(input, input.Name)
+	given := len(p.d.source.Inputs)
+	for _, input := range p.joint.Inputs[:given] {
+		forward.values[keyOf(input)] = copyInput(forward.graph, input)
+		forward.graph.Inputs[input.Index].Meta.Flags &^= graph.FlagView
 	}
 	r.Forward = forward.graphOf(append(slices.Clone(results), extra...), func(n *graph.Node) bool {
 		return len(n.Mutates) > 0 || n.Random // what is drawn for nobody moves the generator too
@@ -247,12 +250,36 @@ func (p *partitioner) split(kept []graph.Value) error {
 	for _, v := range kept {
 		backward.input(v, nameOf(v))
 	}
-	tangents := p.joint.Inputs[len(p.d.source.Inputs):]
-	for _, input := range tangents {
+	for _, input := range p.joint.Inputs[given:] {
 		backward.input(input, input.Name)
 	}
+	for _, input := range p.joint.Inputs[:given] {
+		if input.Kind != graph.Tensor {
+			backward.number(input)
+			r.Numbers = append(r.Numbers, graph.SymbolSource{Input: input.Index, Dim: -1})
+		}
+	}
 	r.Backward = backward.graphOf(p.joint.Outputs[r.Results:], func(*graph.Node) bool { return false })
+	r.Numbers = append(r.Numbers, takeSizes(r.Backward)...)
 	return nil
+}
+
+// takeSizes gives a graph an int input for each symbol that none of its ints gives yet, and says where the whole graph has it: sizes are not read
+// from what is kept, which can end before the graph does.
+func takeSizes(g *graph.Graph) []graph.SymbolSource {
+	g.Canonicalise()
+	g.Shapes = g.Shapes.Clone()
+	var sources []graph.SymbolSource
+	for _, symbol := range g.UsedSymbols() {
+		is := func(input *graph.Input) bool { return input.Kind == graph.Int && input.Size.String() == symbol.Name }
+		input, known := slice.Find(g.Inputs, is)
+		if !known {
+			input = g.AddInt(symbol.Name, g.Shapes.SymbolSize(symbol))
+			sources = append(sources, symbol.Source)
+		}
+		g.Shapes.SetSource(symbol.Name, graph.SymbolSource{Input: input.Index, Dim: -1})
+	}
+	return sources
 }
 
 func nameOf(v graph.Value) string {
@@ -281,6 +308,9 @@ func (x *extraction) input(v graph.Value, name string) {
 	m.Flags &^= graph.FlagView
 	x.values[keyOf(v)] = x.graph.AddTensor(name, m)
 }
+
+// number makes an int or float of the whole graph an input of the part.
+func (x *extraction) number(input *graph.Input) { x.values[keyOf(input)] = copyInput(x.graph, input) }
 
 // graphOf copies the nodes that the outputs depend on, and those with effects, in their order.
 func (x *extraction) graphOf(outputs []graph.Value, effect func(*graph.Node) bool) *graph.Graph {

@@ -27,9 +27,12 @@ func (e *emitter) productsBefore(self, dim graph.Value) graph.Value {
 	if e.err != nil {
 		return nil
 	}
-	length := e.length([]graph.Value{self, dim})
-	first := e.call("ones_like", e.call("narrow", self, dim, int64(0), min(length, 1)))
-	rest := e.call("cumprod", e.call("narrow", self, dim, int64(0), max(length-1, 0)), dim)
+	length, one := e.length([]graph.Value{self, dim}), graph.Static(1)
+	if e.graph.Shapes.IsZero(length) {
+		return e.call("ones_like", self)
+	}
+	first := e.call("ones_like", e.call("narrow", self, dim, int64(0), int64(1)))
+	rest := e.call("cumprod", e.call("narrow", self, dim, int64(0), sizeValue(e.graph.Shapes.Subtract(length, one))), dim)
 	return e.call("cat", graph.List{Items: []graph.Value{first, rest}}, dim)
 }
 
@@ -80,9 +83,9 @@ func paddingOf(e *emitter, args []graph.Value) graph.Value {
 	for i := range m.Sizes[2:] {
 		n := int64(1)
 		if len(dilation.Items) > 0 {
-			n, _ = dilation.Items[min(i, len(dilation.Items)-1)].(int64)
+			n = e.graph.Shapes.Specialise(e.integer(dilation.Items[min(i, len(dilation.Items)-1)]))
 		}
-		total := n * (m.Sizes[2+i].Hint - 1)
+		total := n * (e.graph.Shapes.Specialise(m.Sizes[2+i]) - 1)
 		switch {
 		case args[1] == "valid":
 			total = 0
@@ -97,17 +100,14 @@ func paddingOf(e *emitter, args []graph.Value) graph.Value {
 // interleavedSummed adds the gradients of the repetitions that repeat_interleave made.
 func interleavedSummed(e *emitter, args []graph.Value) graph.Value {
 	m := metaOf(args[1])
-	repeats, ok := args[2].(int64)
+	repeats := e.integer(args[2])
 	dim, along := args[3].(int64)
-	if !ok {
-		return e.fail(refuse("gradients of repeat_interleave with numbers that change"))
-	}
 	sizes := m.Sizes
 	if !along {
 		sizes, dim = []graph.Size{e.graph.Shapes.Product(m.Sizes)}, 0
 	}
 	at := (dim+int64(len(sizes)))%int64(len(sizes)) + 1
-	split := append(append(append([]graph.Size{}, sizes[:at]...), graph.Static(repeats)), sizes[at:]...)
+	split := append(append(append([]graph.Size{}, sizes[:at]...), repeats), sizes[at:]...)
 	summed := e.call("sum", e.shaped(args[0], split), graph.List{Items: []graph.Value{at}})
 	if e.err != nil {
 		return nil

@@ -17,13 +17,15 @@ type Training struct {
 	Joint *graph.Graph
 	// Forward gives the results and then what Backward reads and is neither input nor result.
 	Forward *graph.Graph
-	// Backward takes what Saved says and then the gradients of the differentiable results, and gives those of the inputs in Gradients.
+	// Backward takes what Saved says, then the gradients of the differentiable results, then Numbers, and gives the gradients of the inputs in Gradients.
 	Backward *graph.Graph
 	// Results counts the results. Each owns its memory.
 	Results int
 	// Differentiable says of each result whether gradients flow into it.
 	Differentiable []bool
 	Saved          []Place
+	// Numbers says where the forward pass finds the ints and floats that Backward takes after the gradients.
+	Numbers []graph.SymbolSource
 	// Why says of each of Saved what reads it, and why it is not computed again.
 	Why       []string
 	Gradients []int
@@ -84,45 +86,53 @@ type differentiation struct {
 }
 
 // Differentiate makes the forward and backward graphs of a graph; its nodes may be torch-level or aten-level, and the graph is not changed. The
-// state is the one of the capture. The error is a Refusal where the graph holds something that has no derivative here.
+// state is the one of the capture. The error is a Refusal where the graph holds something that has no derivative here. Decisions on sizes that
+// change become guards of the graph's environment, unless there is an error.
 func Differentiate(g *graph.Graph, state graph.State, options Options) (*Training, error) {
+	before := g.Shapes.Clone()
 	state.GradMode = false // what the passes append is not recorded again
 	d := &differentiation{source: g, state: state, options: options, result: &Training{}}
-	if err := d.checkInputs(); err != nil {
+	err := d.run()
+	if err != nil {
+		g.Shapes.Restore(before)
 		return nil, err
+	}
+	return d.result, nil
+}
+
+func (d *differentiation) run() error {
+	if err := d.checkPlainInputs(); err != nil {
+		return err
 	}
 	for _, pass := range passes() {
 		if err := pass.run(d); err != nil {
-			return nil, errors.Wrapf(err, "autograd pass %s", pass.name)
+			return errors.Wrapf(err, "autograd pass %s", pass.name)
 		}
 	}
-	return d.result, d.verify()
+	for _, g := range d.graphs() {
+		g.Canonicalise()
+	}
+	return d.verify()
+}
+
+// graphs lists the graphs that the passes made.
+func (d *differentiation) graphs() []*graph.Graph {
+	r := d.result
+	made := []*graph.Graph{r.Functional, r.Joint, r.Forward, r.Backward}
+	if r.Outputs != nil {
+		made = append(made, r.Outputs)
+	}
+	return made
 }
 
 // verify checks the structure of what the passes made.
 func (d *differentiation) verify() error {
-	r := d.result
-	for _, g := range []*graph.Graph{r.Functional, r.Joint, r.Forward, r.Backward, r.Outputs} {
-		if g == nil {
-			continue
-		}
+	for _, g := range d.graphs() {
 		if err := g.Verify(); err != nil {
 			return errors.Wrap(err, "a differentiated graph")
 		}
 	}
 	return nil
-}
-
-func (d *differentiation) checkInputs() error {
-	if d.source.Shapes != nil && len(d.source.Shapes.Symbols()) > 0 {
-		return refuse("gradients of graphs with sizes or numbers that change")
-	}
-	for _, input := range d.source.Inputs {
-		if input.Kind != graph.Tensor {
-			return refuse("gradients of graphs with numbers that change")
-		}
-	}
-	return d.checkPlainInputs()
 }
 
 func (d *differentiation) checkPlainInputs() error {

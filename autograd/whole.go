@@ -16,8 +16,18 @@ type Whole struct {
 }
 
 // Expand writes the derivatives that a graph asks for into the graph. Its nodes may be torch-level or aten-level, and the graph is not changed. The
-// state is the one of the capture. The error is a Refusal where something has no derivative here, or where a history outlives the graph.
+// state is the one of the capture. The error is a Refusal where something has no derivative here, or where a history outlives the graph. Decisions
+// on sizes that change become guards of the graph's environment, unless there is an error.
 func Expand(g *graph.Graph, state graph.State) (*Whole, error) {
+	before := g.Shapes.Clone()
+	whole, err := expand(g, state)
+	if err != nil {
+		g.Shapes.Restore(before)
+	}
+	return whole, err
+}
+
+func expand(g *graph.Graph, state graph.State) (*Whole, error) {
 	freed, err := freedOutputs(g)
 	if err != nil {
 		return nil, err
@@ -44,6 +54,7 @@ func Expand(g *graph.Graph, state graph.State) (*Whole, error) {
 	for i, input := range j.graph.Inputs {
 		input.Meta = g.Inputs[i].Meta // the plan has to know where gradients are not to be recorded
 	}
+	j.graph.Canonicalise()
 	return &Whole{j.graph, freed}, j.graph.Verify()
 }
 

@@ -263,8 +263,8 @@ func (p *plan) free(outputs []int) {
 
 // keptInputs counts the first slots that stay as long as the plan runs: sizes that change may be read from any input up to the end.
 func (p *plan) keptInputs() int {
-	shapes := p.compilation.graph.Shapes
-	if p.compilation.compiler.options.Consumes && (shapes == nil || len(shapes.Symbols()) == 0) {
+	reads := func(symbol graph.Symbol) bool { return symbol.Source.Dim >= 0 }
+	if p.compilation.compiler.options.Consumes && !slices.ContainsFunc(p.compilation.graph.UsedSymbols(), reads) {
 		return 0
 	}
 	return len(p.compilation.program.inputs)

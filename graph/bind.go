@@ -68,7 +68,7 @@ func (p *Parameter) convertItem(v Value, numbers bool) (Value, bool) {
 	case KindScalar:
 		return v, isScalar(v)
 	case KindInt:
-		_, ok := sizeOf(v)
+		_, ok := SizeOf(v)
 		return v, ok
 	case KindFloat:
 		return convertFloat(v)

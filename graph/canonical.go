@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"slices"
 
 	"fusee/internal/slice"
@@ -13,6 +14,21 @@ func (e *ShapeEnvironment) At(origin Origin) { e.origin = origin }
 func (e *ShapeEnvironment) SetSource(name string, source SymbolSource) {
 	if symbol := e.symbol(name); symbol != nil {
 		symbol.Source = source
+	}
+}
+
+// Clone copies the environment: what is decided or placed in one of the two from here on says nothing of the other.
+func (e *ShapeEnvironment) Clone() *ShapeEnvironment {
+	if e == nil {
+		return nil
+	}
+	return &ShapeEnvironment{symbols: slices.Clone(e.symbols), guards: slices.Clone(e.guards), equal: maps.Clone(e.equal), pinned: maps.Clone(e.pinned), origin: e.origin}
+}
+
+// Restore takes back what was decided since the environment was cloned.
+func (e *ShapeEnvironment) Restore(earlier *ShapeEnvironment) {
+	if e != nil {
+		*e = *earlier.Clone()
 	}
 }
 

@@ -180,9 +180,9 @@ func (c *inference) arangeLength(d DType) (Size, bool) {
 	if c.op.Schema.Position("step") >= 0 {
 		step = c.value("step")
 	}
-	a, okA := sizeOf(start)
-	b, okB := sizeOf(c.value("end"))
-	s, okS := sizeOf(step)
+	a, okA := SizeOf(start)
+	b, okB := SizeOf(c.value("end"))
+	s, okS := SizeOf(step)
 	if !okA || !okB || !okS {
 		return arangeFloatLength(start, c.value("end"), step, d)
 	}

@@ -89,7 +89,7 @@ func (x *indexer) item(item Value, skipped int) error {
 		x.dim++
 		return nil
 	}
-	if _, isInt := sizeOf(item); !isInt {
+	if _, isInt := SizeOf(item); !isInt {
 		return unknown("index of this type")
 	}
 	return x.apply("aten.select.int", 0, int64(x.dim), item)
@@ -116,7 +116,7 @@ func (x *indexer) slice(s Slice) error {
 		step = int64(1)
 	}
 	for _, bound := range []Value{s.Start, s.Stop, step} {
-		if _, ok := sizeOf(bound); bound != nil && !ok {
+		if _, ok := SizeOf(bound); bound != nil && !ok {
 			return unknown("slice bound of this type")
 		}
 	}

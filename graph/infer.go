@@ -60,10 +60,10 @@ func (c *inference) dtype(name string, fallback DType) DType {
 }
 
 // size gives an integer argument; false when it is None or something else.
-func (c *inference) size(name string) (Size, bool) { return sizeOf(c.value(name)) }
+func (c *inference) size(name string) (Size, bool) { return SizeOf(c.value(name)) }
 
-// sizeOf reads an integer value, plain or symbolic.
-func sizeOf(v Value) (Size, bool) {
+// SizeOf reads an integer value, plain or symbolic; false where the value is none.
+func SizeOf(v Value) (Size, bool) {
 	switch v := v.(type) {
 	case int64:
 		return Static(v), true
@@ -102,7 +102,7 @@ func sizesOf(v Value) ([]Size, bool) {
 	if !ok {
 		return nil, false
 	}
-	return slice.MapAll(list.Items, sizeOf)
+	return slice.MapAll(list.Items, SizeOf)
 }
 
 // integers is sizes with symbols pinned.

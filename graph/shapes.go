@@ -90,7 +90,12 @@ func NewShapeEnvironment() *ShapeEnvironment {
 func (e *ShapeEnvironment) NewSymbol(hint, least int64, source SymbolSource) Size {
 	name := "s" + strconv.Itoa(len(e.symbols))
 	e.symbols = append(e.symbols, Symbol{Name: name, Hint: hint, Least: least, Source: source})
-	return Size{Hint: hint, Expr: &Expr{Op: ExprSymbol, Name: name}}
+	return e.SymbolSize(e.symbols[len(e.symbols)-1])
+}
+
+// SymbolSize is the size that a symbol of the environment stands for.
+func (e *ShapeEnvironment) SymbolSize(symbol Symbol) Size {
+	return Size{Hint: symbol.Hint, Expr: &Expr{Op: ExprSymbol, Name: symbol.Name}}
 }
 
 // Symbols lists the symbols in order of creation.

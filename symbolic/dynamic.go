@@ -258,6 +258,10 @@ func (in *Interpreter) guardShapes() {
 	shapes := in.graph.Shapes
 	for k := 0; k < len(shapes.Guards()); k++ {
 		guard := shapes.Guards()[k]
+		if in.compared[guard.String()] {
+			continue
+		}
+		in.compared[guard.String()] = true
 		left, right := in.guardExpression(guard.Left), in.guardExpression(guard.Right)
 		if left == nil || right == nil {
 			for _, name := range append(guard.Left.Symbols(), guard.Right.Symbols()...) {
@@ -268,6 +272,16 @@ func (in *Interpreter) guardShapes() {
 		position := guards.Position{File: guard.Origin.File, Line: guard.Origin.Line}
 		in.program.Compare(position, shapeRelations[guard.Relation], left, right)
 	}
+}
+
+// derive shows the finished graph to whoever derives graphs from it, and guards what they decided.
+func (in *Interpreter) derive() {
+	if in.request.Derive == nil || in.pythonOnly || len(in.graph.UsedSymbols()) == 0 {
+		return
+	}
+	in.request.Derive(in.graph)
+	in.graph.Canonicalise()
+	in.guardShapes()
 }
 
 // specialiseValue pins every number and size that an argument of a graph node depends on, and gives the argument without them.

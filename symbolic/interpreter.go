@@ -32,6 +32,8 @@ type Request struct {
 	Autocast      Autocast
 	// Handling says that the function was called where an exception is being handled.
 	Handling bool
+	// Derive, when set, sees a graph with sizes or ints that change before its guards are written: what it decides about them is guarded too.
+	Derive func(*graph.Graph)
 }
 
 // Options steer one capture.
@@ -103,6 +105,8 @@ type Interpreter struct {
 	deterministic map[string]Value
 	// defaultDeviceSet says that the capture has set the default device.
 	defaultDeviceSet bool
+	// compared holds the texts of the decisions on symbols that have guards.
+	compared map[string]bool
 }
 
 // codeInfo is a code object decoded once.
@@ -156,7 +160,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
 		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
-		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{},
+		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{}, compared: map[string]bool{},
 	}
 }
 

@@ -159,6 +159,9 @@ func (in *Interpreter) finishCode(cg *generator) error {
 	if err != nil {
 		return err
 	}
+	if called {
+		in.derive()
+	}
 	cg.takeCaptures()
 	cg.builder.output = append(cg.builder.output, body...)
 	if cg.graphStart != nil {

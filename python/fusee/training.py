@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Gradients = Sequence[Tensor | None]
 
 Run = Callable[..., tuple[Any, ...]]
+Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes and strides, in elements
 
 
 class TrainedGraph:
@@ -30,7 +31,8 @@ class TrainedGraph:
         self.differentiable: list[bool] = training["differentiable"]
         self.saved: list[tuple[str, int]] = [tuple(place) for place in training["saved"]]
         self.given: list[tuple[Any, ...]] = training["given"]
-        self.layouts: list[tuple[int, ...]] = [tuple(metadata[3]) for metadata in self.given]
+        self.layouts: list[Layout] = [(tuple(metadata[2]), tuple(metadata[3])) for metadata in self.given]
+        self.numbers: list[Callable[[Tensors], Any]] = [_reader(*place) for place in training.get("numbers", ())]
         self.gradients: list[int] = training["gradients"]
         self.needs: list[list[int]] = training["needs"]
         self.linear: bool = training["linear"]
@@ -60,11 +62,17 @@ class TrainedGraph:
         """Those of the results, or of what is given for each, that are differentiable, or those that are not."""
         return [one for one, is_so in zip(results, self.differentiable, strict=True) if is_so == differentiable]
 
-    def fitted(self, gradient: Tensor | None, place: int) -> Tensor:
+    def layouts_of(self, results: Tensors) -> list[Layout]:
+        """The sizes and strides of the gradient of each differentiable result: those of the result."""
+        if not self.numbers:
+            return self.layouts
+        return [(tuple(result.shape), result.stride()) for result in self.chosen(results)]
+
+    def fitted(self, gradient: Tensor | None, place: int, layout: Layout) -> Tensor:
         """The gradient of the differentiable result number ``place`` in the layout that the plan reads; None is 0."""
-        strides = self.layouts[place]
+        strides = layout[1]
         if gradient is None:
-            return self._zeros(place)
+            return self._zeros(place, layout)
         if gradient.stride() == strides and not gradient.is_conj() and not gradient.is_neg():
             return gradient
         import torch
@@ -72,11 +80,11 @@ class TrainedGraph:
         laid_out = torch.empty_strided(gradient.shape, strides, dtype=gradient.dtype, device=gradient.device)
         return laid_out.copy_(gradient)
 
-    def _zeros(self, place: int) -> Tensor:
+    def _zeros(self, place: int, layout: Layout) -> Tensor:
         import torch
 
-        dtype, device, sizes, strides = self.given[place][:4]
-        return torch.empty_strided(sizes, strides, dtype=getattr(torch, dtype), device=device).zero_()
+        dtype, device = self.given[place][:2]
+        return torch.empty_strided(*layout, dtype=getattr(torch, dtype), device=device).zero_()
 
     def flowing(self, found: Tensors, given: Gradients) -> Gradients | None:
         """What the plan found with zeros for gradients that are missing, as autograd would have it.
@@ -149,9 +157,11 @@ def _function() -> Any:
             ctx.set_materialize_grads(False)
             ctx.graph = graph
             ctx.inputs = inputs
-            ctx.versions = [tensor._version for tensor in inputs]
+            ctx.versions = [getattr(value, "_version", 0) for value in inputs]  # numbers have none
+            ctx.numbers = [read(inputs) for read in graph.numbers]
             ctx.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
             results = made[: graph.results]
+            ctx.layouts = graph.layouts_of(results)
             ctx.mark_non_differentiable(*graph.chosen(results, False))
             return results
 
@@ -166,6 +176,15 @@ def _function() -> Any:
     return CompiledGraph
 
 
+def _reader(kind: str, index: int, dimension: int = 0) -> Callable[[Tensors], Any]:
+    """A function of the graph's inputs that reads input ``index``, or its size or stride along a dimension."""
+    if kind == "size":
+        return lambda inputs: inputs[index].size(dimension)
+    if kind == "stride":
+        return lambda inputs: inputs[index].stride(dimension)
+    return lambda inputs: inputs[index]
+
+
 def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     """The gradients of the inputs of a graph, of those of its differentiable results."""
     import torch
@@ -176,7 +195,8 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     missing = any(gradient is None for gradient in given)
     if torch.is_grad_enabled() or (missing and not graph.linear) or all(gradient is None for gradient in given):
         return _recomputed(ctx, given)
-    read.extend(graph.fitted(gradient, place) for place, gradient in enumerate(given))
+    read.extend(graph.fitted(gradient, place, ctx.layouts[place]) for place, gradient in enumerate(given))
+    read.extend(ctx.numbers)
     ctx.maybe_clear_saved_tensors()  # unless the history is kept, the plan alone holds what it reads, and lets go of it
     made = graph.backward.consume(read)
     found = graph.flowing(made, given) if missing else made
@@ -247,7 +267,7 @@ def _freed() -> Any:
 def _check_unchanged(context: Any) -> None:
     """Inputs that are read again must still hold what they held."""
     for index, (tensor, version) in enumerate(zip(context.inputs, context.versions, strict=True)):
-        if tensor._version != version and index not in context.graph.changed:
+        if getattr(tensor, "_version", 0) != version and index not in context.graph.changed:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
                 f"an input of a compiled graph, of shape {list(tensor.shape)}, is at version {tensor._version}; "

@@ -59,7 +59,7 @@ func (s *Service) planGraph(compiled *CompiledGraph, request *request, disjoint 
 
 // expandGraph writes the gradients that a graph asks for into it, and lowers it whole.
 func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
-	whole, err := autograd.Expand(withoutModes(compiled.Graph), request.lowered())
+	whole, err := s.expand(compiled.Graph, request)
 	switch {
 	case err != nil:
 		compiled.Why = "gradients are asked for: " + errors.UnwrapAll(err).Error()
@@ -74,7 +74,7 @@ func (s *Service) expandGraph(compiled *CompiledGraph, request *request) {
 
 // trainGraph differentiates a graph and lowers both parts.
 func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
-	training, err := autograd.Differentiate(withoutModes(compiled.Graph), request.lowered(), s.differentiation(request))
+	training, err := s.differentiate(compiled.Graph, request)
 	if err != nil {
 		compiled.Why = "gradients are recorded: " + errors.UnwrapAll(err).Error()
 		return
@@ -87,6 +87,35 @@ func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
 	if trained.BackwardPlan = s.plan(training.Backward, compiled, request, backend.Options{Consumes: true}); trained.BackwardPlan != nil {
 		compiled.Trained = trained
 	}
+}
+
+// derive differentiates a graph with sizes or ints that change ahead of time, as what that decides about them has to be guarded.
+func (s *Service) derive(g *graph.Graph, request *request) {
+	derived := derivation{}
+	switch {
+	case request.python:
+	case g.HasGradients():
+		derived.whole, derived.err = s.expand(g, request)
+		derived.from = g
+	case needsAutograd(g):
+		derived.training, derived.err = s.differentiate(g, request)
+		derived.from = g
+	}
+	request.derived = derived
+}
+
+func (s *Service) expand(g *graph.Graph, request *request) (*autograd.Whole, error) {
+	if request.derived.from == g {
+		return request.derived.whole, request.derived.err
+	}
+	return autograd.Expand(withoutModes(g), request.lowered())
+}
+
+func (s *Service) differentiate(g *graph.Graph, request *request) (*autograd.Training, error) {
+	if request.derived.from == g {
+		return request.derived.training, request.derived.err
+	}
+	return autograd.Differentiate(withoutModes(g), request.lowered(), s.differentiation(request))
 }
 
 // differentiation reads the settings of autograd; a trace from before there was a budget has none.
@@ -241,13 +270,16 @@ func (t *TrainedGraph) wire() *bytecode.Dict {
 		"differentiable", listed(t.Differentiable, func(flag bool) bytecode.Object { return flag }),
 		"saved", listed(t.Saved, wiredPlace),
 		"backward", t.BackwardPlan.Plan,
-		"given", listed(t.Backward.Inputs[len(t.Saved):], func(input *graph.Input) bytecode.Object { return wire.WriteMeta(&input.Meta) }),
+		"given", listed(t.Backward.Inputs[len(t.Saved):len(t.Backward.Inputs)-len(t.Numbers)], func(input *graph.Input) bytecode.Object { return wire.WriteMeta(&input.Meta) }),
 		"gradients", wiredInts(t.Gradients),
 		"needs", listed(t.Needs, func(places []int) bytecode.Object { return wiredInts(places) }),
 		"linear", t.Linear,
 		"changed", wiredInts(t.Changed),
 		"random", t.Random,
 	)
+	if len(t.Numbers) > 0 {
+		wired.Set("numbers", listed(t.Numbers, wiredSource))
+	}
 	if t.Outputs == nil {
 		wired.Set("outputs", bytecode.None)
 		return wired
@@ -403,10 +435,15 @@ func (w *nodeWriter) expression(e *graph.Expr) bytecode.Object {
 
 func (w *nodeWriter) symbol(name string) bytecode.Object {
 	symbol, known := slice.Find(w.graph.Shapes.Symbols(), func(symbol graph.Symbol) bool { return symbol.Name == name })
-	source := symbol.Source
-	switch {
-	case !known:
+	if !known {
 		return bytecode.Tuple{bytecode.None}
+	}
+	return wiredSource(symbol.Source)
+}
+
+// wiredSource says where a graph finds a number among its inputs.
+func wiredSource(source graph.SymbolSource) bytecode.Object {
+	switch {
 	case source.Dim < 0:
 		return bytecode.Tuple{"i", int64(source.Input)}
 	case source.Stride:

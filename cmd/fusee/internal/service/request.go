@@ -1,6 +1,7 @@
 package service
 
 import (
+	"fusee/autograd"
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
@@ -16,6 +17,15 @@ type request struct {
 	python       bool // every graph runs in Python, for another backend
 	architecture string
 	settings     bytecode.Object
+	derived      derivation
+}
+
+// derivation is what was derived from a graph while its guards were written.
+type derivation struct {
+	from     *graph.Graph
+	training *autograd.Training
+	whole    *autograd.Whole
+	err      error
 }
 
 func parseRequest(wire bytecode.Object) (*request, error) {
