@@ -208,7 +208,7 @@ func (op *operation) elements() []*tensor {
 // alongside places an operation in a group that does not use its result: its index space must be the group's, dimension for dimension.
 func (f *fusion) alongside(op *operation, g *group) (mapping, bool) {
 	space, inner := op.ownSpace()
-	if sameSizes(space, g.space) && (op.kind == pointwise || slices.Equal(inner, g.inner)) {
+	if sameSizes(space, g.space) && (op.kind == pointwise && f.readsAlike(op, g) || slices.Equal(inner, g.inner)) {
 		return identity(op.outputs[0].meta.Sizes), true
 	}
 	if op.kind != reduction || !sameSizes(op.inputSpace(), g.space) {
@@ -225,6 +225,20 @@ func (f *fusion) alongside(op *operation, g *group) (mapping, bool) {
 		}
 	}
 	return result, true
+}
+
+// readsAlike reports whether a formula that goes over the dimensions of a group reads some element where the group does at the same point. Dimensions may be of
+// one size and yet others.
+func (f *fusion) readsAlike(op *operation, g *group) bool {
+	rank := len(g.space)
+	return slices.ContainsFunc(op.elements(), func(t *tensor) bool {
+		at := reading(f.shapes, t, op.inputSpace(), identity(op.outputs[0].meta.Sizes), rank)
+		return slices.ContainsFunc(g.members, func(member *operation) bool {
+			return slices.ContainsFunc(member.elements(), func(other *tensor) bool {
+				return other.root == t.root && at.equal(reading(f.shapes, other, member.inputSpace(), member.inputMapping(g), rank))
+			})
+		})
+	})
 }
 
 // consumers lists the operations that read an operation's outputs; reads of views count as reads of their roots.

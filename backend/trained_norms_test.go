@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"fusee/graph"
@@ -165,4 +166,36 @@ func TestTrainedLayerNorm(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestGroupsOfEqualSizes checks that images of as many channels as there are images are fused as others are, and not with the two dimensions exchanged.
+func TestGroupsOfEqualSizes(t *testing.T) {
+	square, other := fusedOperations(t, norm{64, 64, 28, 28}), fusedOperations(t, norm{32, 64, 28, 28})
+	if !slices.EqualFunc(square, other, slices.Equal[[]string]) {
+		t.Errorf("fused %v, not %v", square, other)
+	}
+}
+
+// fusedOperations lists what the kernels of the gradients of two norms, whose results were added, are made of.
+func fusedOperations(t *testing.T, s norm) [][]string {
+	t.Helper()
+	g := graph.NewGraph("norms")
+	image, vector := onGPU(g, true, int64(s.n), int64(s.c), int64(s.h), int64(s.w)), onGPU(g, false, int64(s.c))
+	gradient := g.AddTensor("gradient", image)
+	for range 2 {
+		x, weight, mean, scale := g.AddTensor("x", image), g.AddTensor("weight", vector), g.AddTensor("mean", vector), g.AddTensor("scale", vector)
+		mask := graph.List{Items: []graph.Value{true, true, true}}
+		node := results(g, "aten.native_batch_norm_backward.default", []graph.Value{gradient, x, weight, nil, nil, mean, scale, true, 1e-5, mask}, image, vector, vector)
+		g.Outputs = append(g.Outputs, node.Output(0), node.Output(1), node.Output(2))
+	}
+	compiler := New(Options{Emitters: map[string]Emitter{"cuda": wasmEmitter{}}, Check: true, Disjoint: true})
+	state, err := compiler.run(g, "plan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result [][]string
+	for _, k := range state.kernels {
+		result = append(result, k.operations)
+	}
+	return result
 }
