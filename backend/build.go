@@ -36,8 +36,9 @@ type builder struct {
 	compilation *compilation
 	segment     int
 	arranging   arranging
-	raises      bool // an operation since the last barrier may raise
-	overwrites  bool // one writes memory that was there before
+	raises      bool             // an operation since the last barrier may raise
+	overwrites  bool             // one writes memory that was there before
+	readers     map[valueKey]int // of values of the graph, once somebody asked
 }
 
 func (b *builder) input(input *graph.Input) {

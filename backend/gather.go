@@ -53,11 +53,16 @@ type picking struct {
 	indices   []*tensor // int64 or converted to it, broadcast to the result
 	condition *tensor   // bool, broadcast to the result; nil: everywhere
 	axes      []int     // for each dimension of the source, that of the result which runs along it; −1 where an index decides
+	// What formulas give at the indices, by the formula's own result: one that is read twice is computed once.
+	made map[*tensor]*tensor
 }
 
 // pick appends an operation that reads the source at computed indices. Where the source is a formula, the formula is computed at those indices instead,
 // so that it need not be stored.
 func (r *recipe) pick(source *tensor, p picking, output *tensor) *tensor {
+	if p.made == nil {
+		p.made = map[*tensor]*tensor{}
+	}
 	if formula := r.pickable(source); formula != nil {
 		return r.pickFormula(formula, p, output)
 	}
@@ -140,8 +145,11 @@ func (r *recipe) pickFormula(formula *operation, p picking, output *tensor) *ten
 		kind: pointwise, name: formula.name, node: formula.node, body: formula.body, compute: formula.compute, result: formula.result, outputs: []*tensor{output},
 	}
 	for _, known := range formula.operands {
-		picked := r.pick(expanded(known.tensor, source.meta.Sizes), p, r.fresh(known.tensor.meta.DType, output.meta.Sizes))
-		op.operands = append(op.operands, operand{tensor: picked, as: known.as})
+		from := expanded(known.tensor, source.meta.Sizes)
+		if p.made[from] == nil {
+			p.made[from] = r.pick(from, p, r.fresh(known.tensor.meta.DType, output.meta.Sizes))
+		}
+		op.operands = append(op.operands, operand{tensor: p.made[from], as: known.as})
 	}
 	r.pending = append(r.pending, op)
 	return output

@@ -44,6 +44,9 @@ func (op *operation) key() string {
 		text.WriteString(op.body.String())
 	}
 	fmt.Fprintf(&text, " %s", op.outputs[0].meta.String())
+	if op.counts() {
+		fmt.Fprintf(&text, " %p", op.node) // in kernels of different nodes positions cost less to compute again than to keep
+	}
 	for _, operand := range op.operands {
 		if operand.scalar != nil {
 			fmt.Fprintf(&text, " %v:%d:%s:%v:%d", operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as, operand.scalar.counted)

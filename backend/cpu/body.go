@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"fusee/backend/loop"
@@ -11,8 +12,8 @@ import (
 func (e *emitter) body(stage *loop.Stage) {
 	for position := range stage.Body {
 		value := stage.First + loop.Value(position)
-		if !e.values[value].computed() {
-			e.instruction(value, &stage.Body[position])
+		if !e.values[value].computed() && !e.folding.idle(value) {
+			e.instruction(value, e.folding.simplified(value, &stage.Body[position]))
 		}
 	}
 }
@@ -27,9 +28,10 @@ func (e *emitter) hoist(stage *loop.Stage, dimension int, earlier bool) {
 		return e.values[value].computed()
 	}
 	for position := range stage.Body {
-		in := &stage.Body[position]
-		if e.unchanging(in, dimension) && !contains(in.Args, func(arg loop.Value) bool { return !invariant(arg) }) {
-			e.instruction(stage.First+loop.Value(position), in)
+		value := stage.First + loop.Value(position)
+		in := e.folding.simplified(value, &stage.Body[position])
+		if !e.folding.idle(value) && e.unchanging(in, dimension) && !contains(in.Args, func(arg loop.Value) bool { return !invariant(arg) }) {
+			e.instruction(value, in)
 		}
 	}
 }
@@ -71,6 +73,12 @@ func (e *emitter) instruction(value loop.Value, in *loop.Instruction) {
 		e.store(in)
 	case loop.OpReduce:
 		e.accumulate(value, in)
+	case loop.OpSelect:
+		if len(in.Args) == 1 { // of a value that is known to be the one chosen
+			e.values[value] = e.values[in.Args[0]]
+			return
+		}
+		e.values[value] = e.compute(in)
 	default:
 		e.values[value] = e.compute(in)
 	}
@@ -186,12 +194,12 @@ func (e *emitter) uniform(values []loop.Value) bool {
 func (e *emitter) read(in *loop.Instruction, stride loop.Int, lanes int) string {
 	element, pointer := memoryType(in.Type), e.pointers[in.Access]
 	switch {
-	case len(in.Args) > 0 && e.uniform(in.Args) && (lanes == 1 || stride.Is(1)):
-		return e.rowRead(in, lanes)
+	case len(in.Args) > 0 && e.uniform(in.Args) && (lanes == 1 || stride.Is(1) || stride.Is(-1)):
+		return e.rowRead(in, stride, lanes)
 	case len(in.Args) > 0:
 		return e.maskedRead(in, stride, lanes)
-	case lanes == 1 || stride.Is(1):
-		return e.assign("load %s, ptr %s, align %d", wide(element, lanes), pointer, in.Type.Bytes())
+	case lanes == 1 || stride.Is(1) || stride.Is(-1):
+		return e.neighbours(in, pointer, stride, lanes)
 	}
 	typ, text := wide(element, lanes), "poison"
 	for lane := range lanes {
@@ -222,11 +230,26 @@ func (e *emitter) maskedRead(in *loop.Instruction, stride loop.Int, lanes int) s
 	return text
 }
 
+// neighbours reads elements that lie side by side from the first lane's address on, or, for a stride of −1, down.
+func (e *emitter) neighbours(in *loop.Instruction, pointer string, stride loop.Int, lanes int) string {
+	typ := wide(memoryType(in.Type), lanes)
+	if lanes == 1 || !stride.Is(-1) {
+		return e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
+	}
+	pointer = e.advance(memoryType(in.Type), pointer, strconv.Itoa(1-lanes), "1")
+	text := e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
+	return e.assign("shufflevector %s %s, %s poison, %s", typ, text, typ, shuffle(lanes-1, lanes, -1))
+}
+
 // rowRead reads neighbouring elements whose condition and indices all lanes share.
-func (e *emitter) rowRead(in *loop.Instruction, lanes int) string {
+func (e *emitter) rowRead(in *loop.Instruction, stride loop.Int, lanes int) string {
 	pointer := e.indirect(in, e.pointers[in.Access], 1, 0)
-	safe := e.assign("select i1 %s, ptr %s, ptr %s", e.permitted(in, 1), pointer, e.zero())
-	return e.assign("load %s, ptr %s, align %d", wide(memoryType(in.Type), lanes), safe, in.Type.Bytes())
+	zero := e.zero()
+	if stride.Is(-1) {
+		zero = e.advance(memoryType(in.Type), zero, strconv.Itoa(lanes-1), "1")
+	}
+	safe := e.assign("select i1 %s, ptr %s, ptr %s", e.permitted(in, 1), pointer, zero)
+	return e.neighbours(in, safe, stride, lanes)
 }
 
 // permitted returns the lanes of a load with a condition that may read memory. It notes when one of them has an index out of range.

@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "5"
+const Version = "6"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -56,6 +56,7 @@ type emitter struct {
 	fails    bool          // some index may be out of range
 	stage    *loop.Stage   // whose inner loops are open
 	sums     []accumulator // of its reductions
+	folding  *folding      // of the segment of a loop that is being emitted; nil outside of segments
 }
 
 // operand is a value's text; lanes is 0 for constants, which fit any number, and 1 for what all lanes share. The zero operand is not computed yet.
@@ -331,10 +332,12 @@ func (e *emitter) row(from, to string) {
 				e.hoist(stage, e.vector, false)
 			}
 		}
-		e.sweep(from, to, blocks, nil, func(lanes int, position string, _ []string) []string {
-			e.enter(position, e.allStages()...)
-			e.stages()
-			return nil
+		e.segments(e.allStages(), e.kernel.Outer[e.vector], from, to, func(from, to string) {
+			e.sweep(from, to, blocks, nil, func(lanes int, position string, _ []string) []string {
+				e.enter(position, e.allStages()...)
+				e.stages()
+				return nil
+			})
 		})
 	})
 }

@@ -24,6 +24,9 @@ func TestTextMatchesGoldenFiles(t *testing.T) {
 		if c.Name == "softmax" && c.Work == 5 {
 			kernels["softmax"] = c.Kernel
 		}
+		if c.Name == "side by side" {
+			kernels["side_by_side"] = c.Kernel
+		}
 	}
 	for name, kernel := range kernels {
 		path := filepath.Join("testdata", name+".ll")

@@ -109,5 +109,5 @@ func (e *emitter) concatenate(typ loop.Type, left, right string, width int) stri
 		return e.assign("insertelement %s %s, %s %s, i32 1", pair, first, scalarType(typ), right)
 	}
 	vector := vectorType(typ, width)
-	return e.assign("shufflevector %s %s, %s %s, %s", vector, left, vector, right, shuffle(0, 2*width))
+	return e.assign("shufflevector %s %s, %s %s, %s", vector, left, vector, right, shuffle(0, 2*width, 1))
 }

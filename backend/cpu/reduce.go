@@ -87,20 +87,22 @@ func (e *emitter) innermost(stage *loop.Stage, size string) {
 	e.scoped(func() {
 		e.hoist(stage, dimension, true)
 		e.vector = dimension
-		e.sweepReductions(stage, size)
+		e.segments([]*loop.Stage{stage}, stage.Inner[len(stage.Inner)-1], "0", size, func(from, to string) {
+			e.sweepReductions(stage, from, to)
+		})
 		e.vector = -1
 	})
 }
 
 // sweepReductions widens the accumulators to blocks of lanes and folds them back to one lane before the rest.
-func (e *emitter) sweepReductions(stage *loop.Stage, size string) {
+func (e *emitter) sweepReductions(stage *loop.Stage, from, to string) {
 	before := e.sums
 	e.sums = slices.Clone(e.sums)
 	blocks := e.blocks(stage, len(before) > 0)
 	for index := range e.sums {
 		e.sums[index] = newAccumulator(before[index].result, e.kernel.Instruction(before[index].result), before[index].typ, blocks[0])
 	}
-	e.sweep("0", size, blocks, func(lanes int) []carried {
+	e.sweep(from, to, blocks, func(lanes int) []carried {
 		for index := range e.sums {
 			e.fold(&e.sums[index], lanes)
 			if lanes == 1 {
@@ -219,16 +221,17 @@ func (e *emitter) slice(typ, text string, first, count int) string {
 	if count == 1 {
 		return e.assign("extractelement %s %s, i32 %d", typ, text, first)
 	}
-	return e.assign("shufflevector %s %s, %s poison, %s", typ, text, typ, shuffle(first, count))
+	return e.assign("shufflevector %s %s, %s poison, %s", typ, text, typ, shuffle(first, count, 1))
 }
 
-func shuffle(first, count int) string {
+// shuffle is the mask of count lanes from number first on, in steps.
+func shuffle(first, count, step int) string {
 	text := fmt.Sprintf("<%d x i32> <", count)
 	for lane := range count {
 		if lane > 0 {
 			text += ", "
 		}
-		text += "i32 " + strconv.Itoa(first+lane)
+		text += "i32 " + strconv.Itoa(first+lane*step)
 	}
 	return text + ">"
 }

@@ -171,7 +171,7 @@ func pointwiseShapes() []*loop.Kernel {
 		scaledSum("odd_rows", []int64{5, 6, 7}, []int64{42, 7, 1}, 1),
 		scaledSum("padded_rows", []int64{6, 10, 8}, []int64{200, 16, 1}, 0),
 		scaledSum("even_rows", []int64{9, 6}, []int64{8, 1}, 2),
-		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), channelsLast("channels_last"),
+		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), sideBySide("side_by_side"), channelsLast("channels_last"),
 		inPlace("in_place"), mixedTypes("mixed_types"), stages("two_stages"), uniform("scalar_arguments"),
 	}
 }
@@ -252,6 +252,21 @@ func gathered(name string) *loop.Kernel {
 	row := b.Do(loop.OpRemainder, loop.I64, b.Cast(loop.I64, b.Load(index, loop.Int{}, loop.Statics(1, 0)...)), b.Constant(loop.I64, 3))
 	indirect := []loop.Indirect{{Stride: loop.Static(16), Size: loop.Static(3)}}
 	b.Store(b.Gather(0, loop.Int{}, loop.Statics(0, 1), even, []loop.Value{row}, indirect), 1, loop.Int{}, loop.Statics(16, 1)...)
+	return b.Kernel
+}
+
+// sideBySide reads rows of two matrices as one row, the first one backwards, with a column of ones between them.
+func sideBySide(name string) *loop.Kernel {
+	b := loop.NewBuilder(name, loop.Statics(5, 20)...)
+	float32Buffers(b, 4, "x", "y", "out")
+	b.Stage()
+	column := b.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64, Index: 1})
+	first := b.Do(loop.OpLess, loop.Bool, column, b.Constant(loop.I64, loop.IntBits(7)))
+	last := b.Do(loop.OpGreaterEqual, loop.Bool, column, b.Constant(loop.I64, loop.IntBits(8)))
+	left := b.Gather(0, loop.Static(6), loop.Statics(7, -1), first, nil, nil)
+	right := b.Gather(1, loop.Static(-8), loop.Statics(12, 1), last, nil, nil)
+	other := b.Do(loop.OpSelect, loop.F32, last, right, b.Constant(loop.F32, loop.FloatBits(1)))
+	b.Store(b.Do(loop.OpSelect, loop.F32, first, left, other), 2, loop.Int{}, loop.Statics(20, 1)...)
 	return b.Kernel
 }
 

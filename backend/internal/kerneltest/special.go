@@ -11,7 +11,7 @@ import (
 // Special returns kernels for what the other cases leave out: selects, bit casts, positions, scalar arguments, conditions on loads and stores, and several
 // stages.
 func Special() []Case {
-	return []Case{selection(), selectionAcrossCalls(loop.F32), selectionAcrossCalls(loop.F64), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1)}
+	return []Case{selection(), selectionAcrossCalls(loop.F32), selectionAcrossCalls(loop.F64), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), sideBySide(false), sideBySide(true), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1)}
 }
 
 func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -128,6 +128,44 @@ func gather(byRow bool) Case {
 		}
 	}
 	return Case{Name: fmt.Sprintf("gather by row %v", byRow), Kernel: b.Kernel, Buffers: buffers, Work: rows * columns}
+}
+
+// sideBySide reads rows of two matrices as one row, the first one backwards, and a number between them; or sums that row, and finds its greatest element.
+func sideBySide(reduces bool) Case {
+	const rows, left, gap, right = 3, 41, 2, 37
+	const columns = left + gap + right
+	b := loop.NewBuilder("kernel", loop.Static(rows))
+	strides := loop.Statics(columns, 1)
+	if !reduces {
+		b.Kernel.Outer = loop.Statics(rows, columns)
+	}
+	x, y, out := b.Buffer("x", loop.F32, loop.Read), b.Buffer("y", loop.F32, loop.Read), b.Buffer("out", loop.F32, loop.Write)
+	b.Stage()
+	if reduces {
+		b.Kernel.Stages[0].Inner = loop.Statics(columns)
+	}
+	index := b.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64, Index: 1})
+	test := func(op loop.Op, bound int64) loop.Value {
+		return b.Do(op, loop.Bool, index, b.Constant(loop.I64, loop.IntBits(bound)))
+	}
+	first, last := test(loop.OpLess, left), test(loop.OpGreaterEqual, left+gap)
+	inside := b.Do(loop.OpAnd, loop.Bool, last, test(loop.OpLess, columns))
+	one := b.Gather(x, loop.Static(left-1), loop.Statics(left, -1), first, nil, nil)
+	other := b.Gather(y, loop.Static(-left-gap), loop.Statics(right, 1), inside, nil, nil)
+	value := b.Do(loop.OpSelect, loop.F32, first, b.Do(loop.OpNegate, loop.F32, one), b.Do(loop.OpSelect, loop.F32, inside, other, b.Constant(loop.F32, loop.FloatBits(2.5))))
+	random := fixed()
+	buffers := [][]byte{Fill(loop.F32, rows*left, random), Fill(loop.F32, rows*right, random), make([]byte, 4*rows*columns)}
+	if !reduces {
+		b.Store(value, out, loop.Static(0), strides...)
+		return Case{Name: "side by side", Kernel: b.Kernel, Buffers: buffers, Work: rows * columns}
+	}
+	calm(loop.F32, buffers[0])
+	calm(loop.F32, buffers[1])
+	sum := b.Reduce(loop.Sum, loop.F64, b.Cast(loop.F64, value))
+	place := b.Reduce(loop.ArgMaximum, loop.I64, value)
+	b.Stage()
+	b.Store(b.Do(loop.OpAdd, loop.F32, b.Cast(loop.F32, sum), b.Cast(loop.F32, place)), out, loop.Static(0), loop.Static(1))
+	return Case{Name: "side by side, summed", Kernel: b.Kernel, Buffers: buffers, Work: rows, Tolerance: 64}
 }
 
 // pieces sums a matrix over its rows in parts, of which the last is short and, with five parts of 7, another one empty.
