@@ -636,7 +636,9 @@ func hidesMethods(value Value) bool {
 	case *Tensor:
 		return v.class != nil
 	case *Dict:
-		return v.class != nil && userClass(v.class.name)
+		return v.class != nil // also those of libraries: Counter's update is not dict's
+	case *Tuple:
+		return v.class != nil
 	}
 	return false
 }

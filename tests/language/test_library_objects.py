@@ -10,7 +10,7 @@ import threading
 import types
 import typing
 import warnings
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -370,3 +370,22 @@ def test_a_text_kept_in_a_table_is_one_object() -> None:
 
     _, left, right, _ = fusee.compile(program)(torch.ones(2), "b \xe9,b \xe9")
     assert left is right
+
+
+@pytest.mark.parametrize("made", [lambda: Counter("aab"), lambda: OrderedDict(a=1), lambda: defaultdict(int, a=1)])
+def test_methods_of_a_base_stay_those_across_a_break(made: Callable[[], Any]) -> None:
+    def program(held: Any) -> Any:
+        behind = super(type(held), held)
+        start, size = behind.__init__, behind.__len__
+        fusee.graph_break()
+        return size(), start.__qualname__, size.__self__ is held
+
+    assert fusee.compile(program)(made()) == program(made())
+
+
+def test_a_counter_that_is_started_again_counts_further() -> None:
+    def program(counter: Any) -> Any:
+        counter.__init__("abc")
+        return counter
+
+    assert fusee.compile(program)(Counter("aab")) == Counter(a=3, b=2, c=1)
