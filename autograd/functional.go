@@ -38,6 +38,9 @@ func functional(d *differentiation) error {
 		if losesGradients(lowered, v, finals[i]) {
 			return refuse("an output was overwritten and requires gradients still")
 		}
+		if f.isSevered(v) {
+			return refuse("an output is a view made while gradients were not recorded")
+		}
 	}
 	return d.splitOutputs(finals)
 }
@@ -49,6 +52,17 @@ func losesGradients(source *graph.Graph, output, final graph.Value) bool {
 	return !isInput && source.RequiresGrad(root) && !metaOf(rootOf(final)).RequiresGrad
 }
 
+// isSevered says whether a value, or one that it is another name or a view of, is a view made while gradients were not recorded.
+func (f *functionaliser) isSevered(v graph.Value) bool {
+	for relation := relationOf(v); relation.Kind != graph.RelationNew; relation = relationOf(v) {
+		if f.severed[keyOf(v)] {
+			return true
+		}
+		v = relation.Of
+	}
+	return false
+}
+
 type functionaliser struct {
 	graph *graph.Graph
 	state graph.State
@@ -58,7 +72,8 @@ type functionaliser struct {
 	generation, made map[key]int
 	changed          map[*graph.Input]bool
 	// severed marks views of what requires gradients, made while gradients were not recorded: to autograd they are leaves.
-	severed map[key]bool
+	severed     map[key]bool
+	overwritten *overwritten
 	// whole says that backward runs within the graph, so that nothing is drawn again.
 	whole bool
 }
@@ -67,7 +82,7 @@ func newFunctionaliser(d *differentiation) *functionaliser {
 	return &functionaliser{
 		graph: &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}, state: d.state,
 		values: map[key]graph.Value{}, generation: map[key]int{}, made: map[key]int{}, changed: map[*graph.Input]bool{},
-		severed: map[key]bool{},
+		severed: map[key]bool{}, overwritten: d.overwritten,
 	}
 }
 
@@ -182,8 +197,8 @@ func (f *functionaliser) rewrite(n *graph.Node) error {
 	if n.Unrecorded && slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) {
 		return refuse("%s changes, unrecorded, an intermediate that gradients flow through", n.Target)
 	}
-	e := f.emitter(n)
-	value, err := f.stored(e, n, f.current(target))
+	e, before, start := f.emitter(n), f.current(target), len(f.graph.Nodes)
+	value, err := f.stored(e, n, before)
 	if err != nil {
 		return err
 	}
@@ -191,6 +206,7 @@ func (f *functionaliser) rewrite(n *graph.Node) error {
 	if m.DType != wanted.DType || !f.graph.Shapes.AllEqual(m.Sizes, wanted.Sizes) {
 		return refuse("%s stores another type or shape", n.Target)
 	}
+	f.overwritten.note(before, f.graph.Nodes[start:])
 	return f.write(e, target, value)
 }
 

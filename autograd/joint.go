@@ -54,7 +54,7 @@ func joint(d *differentiation) error {
 type entry struct {
 	node       *graph.Node
 	derivative *graph.Derivative
-	source     *graph.Node // of the functional graph, where gradients are asked for within it
+	source     *graph.Node // of the functional graph
 	inlined    *inlined    // set instead of the derivative for a torch.autograd.Function
 }
 
@@ -80,13 +80,16 @@ type joiner struct {
 	flowing   map[int]bool
 	postponed []postponed
 	again     *recomputation
-	whole     *wholeStep   // set where the graph asks for gradients itself
-	origin    graph.Origin // the line that asks for gradients, then
+	// current is the node that is being written.
+	current     *graph.Node
+	overwritten *overwritten
+	whole       *wholeStep   // set where the graph asks for gradients itself
+	origin      graph.Origin // the line that asks for gradients, then
 }
 
 func newJoiner(d *differentiation) *joiner {
 	j := &joiner{graph: graph.NewGraph(d.source.Name + "_joint"), state: d.state, values: map[key]graph.Value{},
-		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, sources: map[key]map[int]bool{}, again: newRecomputation()}
+		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, sources: map[key]map[int]bool{}, again: newRecomputation(), overwritten: d.overwritten}
 	j.graph.Shapes = d.source.Shapes
 	for _, input := range d.source.Inputs {
 		copied := copyInput(j.graph, input)
@@ -135,7 +138,11 @@ func (j *joiner) backwardEmitter(checkpoint *graph.Checkpoint) *emitter {
 // forward writes a node of the functional graph; what stands for it lies in the same checkpoint.
 func (j *joiner) forward(n *graph.Node) error {
 	start := len(j.graph.Nodes)
+	j.current = n
 	err := j.operation(n)
+	if err == nil {
+		j.overwritten.follow(n, n, j.replace)
+	}
 	placeIn(n.Checkpoint, j.graph.Nodes[start:])
 	return err
 }
@@ -177,11 +184,7 @@ func (j *joiner) differentiates(n *graph.Node) bool { return j.whole == nil || j
 
 // keep puts an operator on the tape.
 func (j *joiner) keep(n *graph.Node, derivative *graph.Derivative) {
-	kept := entry{node: n, derivative: derivative}
-	if j.whole != nil {
-		kept.source = j.whole.current
-	}
-	j.tape = append(j.tape, kept)
+	j.tape = append(j.tape, entry{node: n, derivative: derivative, source: j.current})
 }
 
 // instead evaluates what stands for a node; every operator of it is recorded in its turn.
@@ -265,9 +268,19 @@ func (j *joiner) backward(en entry) error {
 	if j.whole != nil && j.whole.stale[en.source] {
 		return refuse("memory that %s read was written before gradients were asked for", n.Target)
 	}
+	start := len(j.graph.Nodes)
+	if err := j.through(en, gradients, results); err != nil {
+		return err
+	}
+	return j.checkRead(en, start)
+}
+
+// through appends what carries the gradients of an operator's results, some of which may be missing, to its arguments.
+func (j *joiner) through(en entry, gradients, results graph.List) error {
 	if en.inlined != nil {
 		return j.functionBackward(en, gradients.Items)
 	}
+	n := en.node
 	names, err := parameters(n, func(v graph.Value) graph.Value { return v })
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func layouts(d *differentiation) error {
 	if count < fewestConvolutions {
 		return nil
 	}
-	a := &arranger{emitter: &emitter{state: d.state}, values: map[key]graph.Value{}}
+	a := &arranger{emitter: &emitter{state: d.state}, values: map[key]graph.Value{}, overwritten: d.overwritten}
 	a.emitter.state.GradMode = true
 	a.graph = &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}
 	for _, n := range d.result.Functional.Nodes {
@@ -64,7 +64,8 @@ func operatorName(n *graph.Node) string {
 // arranger writes a graph anew in other layouts.
 type arranger struct {
 	*emitter
-	values map[key]graph.Value
+	values      map[key]graph.Value
+	overwritten *overwritten
 }
 
 func (a *arranger) current(v graph.Value) graph.Value {
@@ -107,6 +108,7 @@ func (a *arranger) bind(n, node *graph.Node) {
 	for i := range n.Outputs {
 		a.values[keyOf(n.Output(i))] = node.Output(i)
 	}
+	a.overwritten.follow(n, node, a.current)
 }
 
 // follows tells operators whose rule says how their results lie for arguments that lie in any way.

@@ -78,6 +78,8 @@ type differentiation struct {
 	options Options
 	outputs outputs
 	result  *Training
+	// overwritten is what in-place operations wrote of the functional graph's values, or of what stands for them later.
+	overwritten *overwritten
 	// laidOut is the functional graph in the layouts that its operators like best, and laidResults are the results in it.
 	laidOut     *graph.Graph
 	laidResults []graph.Value
@@ -91,7 +93,7 @@ type differentiation struct {
 func Differentiate(g *graph.Graph, state graph.State, options Options) (*Training, error) {
 	before := g.Shapes.Clone()
 	state.GradMode = false // what the passes append is not recorded again
-	d := &differentiation{source: g, state: state, options: options, result: &Training{}}
+	d := &differentiation{source: g, state: state, options: options, result: &Training{}, overwritten: newOverwritten()}
 	err := d.run()
 	if err != nil {
 		g.Shapes.Restore(before)

@@ -33,7 +33,7 @@ func expand(g *graph.Graph, state graph.State) (*Whole, error) {
 		return nil, err
 	}
 	state.GradMode = false
-	d := &differentiation{source: g, state: state, result: &Training{}}
+	d := &differentiation{source: g, state: state, result: &Training{}, overwritten: newOverwritten()}
 	if err := d.checkPlainInputs(); err != nil {
 		return nil, err
 	}
@@ -123,8 +123,6 @@ type wholeStep struct {
 	reached map[*graph.Node]bool
 	// stale holds the nodes that read memory which was written since.
 	stale map[*graph.Node]bool
-	// current is the node that is being written.
-	current *graph.Node
 	// given holds the gradients that were handed out, each of which has memory of its own.
 	given map[key]bool
 }
@@ -141,7 +139,6 @@ func newWholeStep(functional *graph.Graph) *wholeStep {
 
 // step writes one node of the graph: an operation, or the gradients that it asks for.
 func (j *joiner) step(n *graph.Node) error {
-	j.whole.current = n
 	if n.AsksForGradients() {
 		return j.answer(n)
 	}

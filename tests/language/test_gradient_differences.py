@@ -1,0 +1,115 @@
+"""What autograd says of views and of memory that is written, in programs that random ones were reduced to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import fusee
+
+Program = Callable[[torch.Tensor], Any]
+
+
+def views_made_without_gradients(x: torch.Tensor) -> Any:
+    with torch.no_grad():
+        squeezed, flat = x.squeeze(0), x.view(-1)[1:]
+    return squeezed, flat, x * 2
+
+
+def view_of_one_made_without_gradients(x: torch.Tensor) -> Any:
+    with torch.no_grad():
+        flat = x.view(-1)
+    return flat[1:], x * 2
+
+
+@pytest.mark.parametrize("program", [views_made_without_gradients, view_of_one_made_without_gradients])
+def test_views_made_without_gradients_are_what_eager_says(program: Program) -> None:
+    fusee.reset()
+    compiled = fusee.compile(program)
+    for _ in range(2):
+        x = torch.ones(2, 3, requires_grad=True)
+        for given, wanted in zip(compiled(x), program(x), strict=True):
+            assert given.requires_grad == wanted.requires_grad and given.is_leaf == wanted.is_leaf
+            assert (given.grad_fn is None) == (wanted.grad_fn is None)
+            assert (given._base is x) == (wanted._base is x) and torch.equal(given, wanted)
+
+
+def writes_a_result(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp()
+    y.add_(1)
+    return y.sum()
+
+
+def writes_a_result_through_a_view(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp()
+    y[0].mul_(2)
+    return y.sum()
+
+
+def writes_a_factor(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    z = y * x
+    y += 3
+    return y.sum() + z.sum()
+
+
+def writes_what_it_wrote(x: torch.Tensor) -> torch.Tensor:
+    y = (x * 2).relu_()
+    y += 3
+    return y.sum()
+
+
+def asks_for_gradients_itself(x: torch.Tensor) -> torch.Tensor:
+    writes_a_result(x).backward()
+    return x.detach().sum().requires_grad_()
+
+
+def writes_what_nothing_keeps(x: torch.Tensor) -> torch.Tensor:
+    y = (x * 2).sin_()
+    y.mul_(x.cos())
+    z = torch.nn.functional.silu(x + 1, inplace=True)
+    z += y
+    return y.sum() + z.sum()
+
+
+def written_in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    for _ in range(3):
+        y.add_(x).mul_(0.5)
+    return y.sum()
+
+
+WRITING = [
+    writes_a_result,
+    writes_a_result_through_a_view,
+    writes_a_factor,
+    writes_what_it_wrote,
+    asks_for_gradients_itself,
+    writes_what_nothing_keeps,
+    written_in_a_loop,
+]
+
+
+def gradient_or_error(program: Program) -> Any:
+    """The gradient of ones, or what autograd says."""
+    x = torch.linspace(-1, 1, 6).view(2, 3).requires_grad_()
+    try:
+        program(x).backward()
+    except RuntimeError as error:
+        return str(error)
+    assert x.grad is not None
+    return x.grad.flatten().tolist()
+
+
+@pytest.mark.filterwarnings("error::fusee.FuseeWarning")
+@pytest.mark.parametrize("program", WRITING)
+def test_backward_refuses_what_was_written_as_eager_does(program: Program) -> None:
+    fusee.reset()
+    wanted = gradient_or_error(program)
+    compiled = fusee.compile(program)
+    for _ in range(2):
+        given = gradient_or_error(compiled)
+        assert given == wanted if isinstance(wanted, str) else given == pytest.approx(wanted, rel=1e-6)
