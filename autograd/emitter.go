@@ -368,11 +368,9 @@ func (e *emitter) permuted(v, order graph.Value) graph.Value {
 // drawn gives a tensor, like the first argument, of the random numbers that an in-place operation draws.
 func (e *emitter) drawn(name string, args []graph.Value, keywords []graph.Keyword) (graph.Value, error) {
 	m := metaOf(args[0])
-	if !e.graph.Shapes.IsContiguous(m) {
-		return nil, refuse("random numbers that are not laid out row by row")
-	}
 	like := []graph.Keyword{{Name: "dtype", Value: m.DType}, {Name: "device", Value: m.Device}}
-	empty := e.callWith("empty", []graph.Value{sizesOf(m)}, like)
+	// Which element gets which number depends on the strides.
+	empty := e.callWith("empty_strided", []graph.Value{sizesOf(m), sizeList(m.Strides)}, like)
 	return e.callWith(name, append([]graph.Value{empty}, args[1:]...), keywords), e.err
 }
 

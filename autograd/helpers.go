@@ -404,14 +404,13 @@ func biasSizes(_ *emitter, args []graph.Value) graph.Value {
 func dropped(e *emitter, args []graph.Value) graph.Value {
 	m := metaOf(args[0])
 	p, known := number(args[1])
-	if m.Device.Type != "cpu" || !known || p >= 1 {
+	switch {
+	case m.Device.Type != "cpu" || !known:
 		return e.fail(refuse("gradients through random numbers (dropout on %s)", m.Device))
+	case p >= 1: // nothing is drawn
+		return e.infix("*", args[0], 0.0)
 	}
-	if !e.graph.Shapes.IsContiguous(m) {
-		return e.fail(refuse("gradients through random numbers that are not laid out row by row"))
-	}
-	like := []graph.Keyword{{Name: "dtype", Value: m.DType}, {Name: "device", Value: m.Device}}
-	drawn := e.call("bernoulli_", e.callWith("empty", []graph.Value{sizesOf(m)}, like), 1-p)
+	drawn := e.call("bernoulli_", e.call("empty_like", args[0]), 1-p)
 	mask := e.infix("!=", drawn, int64(0))
 	return e.infix("*", args[0], e.infix("/", e.cast(mask, m.DType), 1-p))
 }

@@ -213,7 +213,8 @@ func (j *joiner) instead(n *graph.Node, derivative *graph.Derivative) error {
 
 // record puts an operator on the tape when gradients flow through it, and has its origin be that of the operator it stands for.
 func (j *joiner) record(n *graph.Node) error {
-	if !slices.ContainsFunc(argumentsOf(n), j.isTracked) {
+	op, known := n.Operator()
+	if !slices.ContainsFunc(argumentsOf(n), j.isTracked) || known && op.StopsGradients() {
 		return nil
 	}
 	derivative, ok := graph.DerivativeOf(n.Target)

@@ -196,6 +196,9 @@ func (op *Op) FillsRandomly() bool {
 	return op.traits&(randomOp|noGradient) == randomOp|noGradient && len(op.Schema.Parameters) > 0 && op.Schema.Parameters[0].Mutated
 }
 
+// StopsGradients tells operators whose results never require gradients, whatever they read.
+func (op *Op) StopsGradients() bool { return op.traits&noGradient != 0 }
+
 // Bind fits arguments to the schema and fills in defaults: one value per parameter.
 func (op *Op) Bind(args []Value, keywords []Keyword) ([]Value, error) {
 	parameters := op.Schema.Parameters

@@ -18,6 +18,13 @@ func randomRows() []row {
 		random("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomInto),
 		random("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
 		random("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		random("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		random("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		random("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		random("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		random("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		{schema: "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor", kind: KindRandom, accepts: "hf", rule: inferLeak},
+		{schema: "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)", kind: KindRandom, accepts: "hf", traits: belowAutograd, rule: inferNoisyLeak},
 	}
 }
 
@@ -96,4 +103,23 @@ func inferRandomFloatInto(c *inference) error {
 		return unknown("random fill of this type")
 	}
 	return inferRandomInto(c)
+}
+
+// inferLeak is the rule of rrelu, which draws the slope of each negative element when it trains.
+func inferLeak(c *inference) error {
+	m := c.self()
+	if m.Device.Type != "cpu" || !c.shapes.IsContiguous(m) || c.value("generator") != nil {
+		return unknown("rrelu arguments")
+	}
+	c.random = c.boolean("training")
+	return c.makeContiguous(m.DType, m.Sizes)
+}
+
+// inferNoisyLeak is inferLeak with the slopes, 1 for positive elements, as a second result.
+func inferNoisyLeak(c *inference) error {
+	noise := c.tensor("noise")
+	if err := inferLeak(c); err != nil {
+		return err
+	}
+	return c.make(noise.DType, noise.Sizes, c.shapes.iteratorStrides(noise.Sizes, []*Meta{noise}))
 }

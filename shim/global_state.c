@@ -80,6 +80,7 @@ static void read_direct(GlobalState *state) {
     state->deterministic = deterministic_bits(torch.symbol.deterministic(torch.context),
                                               torch.symbol.deterministic_warn_only(torch.context));
     read_function_modes(thread, state);
+    state->mode_classes = *torch.symbol.anomaly_mode ? OTHER_MODES : 0;
 }
 
 static int call_state_function(int index, uint64_t *value) {
@@ -110,7 +111,7 @@ static int read_portable(GlobalState *state) {
     *state = (GlobalState){.included = values[0], .excluded = values[1], .default_dtype = values[2],
                            .autocast = cpu * 31 + cuda, .grad_mode = (uint32_t)values[3],
                            .deterministic = deterministic_bits(values[4], values[7]), .function_disabled = (uint32_t)values[5],
-                           .function_modes = (uint32_t)values[6]};
+                           .function_modes = (uint32_t)values[6], .mode_classes = values[8] ? OTHER_MODES : 0};
     return 0;
 }
 
@@ -154,7 +155,8 @@ static int read_state(GlobalState *state) {
 int global_state_read(GlobalState *state) {
     if (read_state(state))
         return -1;
-    state->mode_classes = state->function_modes ? function_mode_classes(state) : 0;
+    if (state->function_modes && state->mode_classes != OTHER_MODES)
+        state->mode_classes = function_mode_classes(state);
     return 0;
 }
 

@@ -59,6 +59,7 @@ typedef struct TorchSymbols {
     void *(*global_context)(void);
     bool (*deterministic)(const void *);
     bool (*deterministic_warn_only)(const void *);
+    const bool *anomaly_mode;
     int8_t (*autocast_dtype)(int8_t);
     bool (*requires_grad)(const void *);
     void (*bump_version)(const void *);
@@ -67,7 +68,7 @@ typedef struct TorchSymbols {
     int32_t (*cuda_stream)(int32_t, void **);
 } TorchSymbols;
 
-enum { STATE_FUNCTIONS = 8 }; /* that read torch's global state */
+enum { STATE_FUNCTIONS = 9 }; /* that read torch's global state */
 
 /* Python callables of torch that the portable paths use. */
 typedef struct TorchObjects {
@@ -147,7 +148,7 @@ typedef struct GlobalState {
     uint64_t mode_classes; /* of the function modes that are asked, in order; 0: none, OTHER_MODES: see there */
 } GlobalState;
 
-#define OTHER_MODES UINT64_MAX /* mode_classes where a mode may do more than call the function */
+#define OTHER_MODES UINT64_MAX /* mode_classes where a mode may do more than call the function, and in autograd's anomaly mode */
 
 typedef struct ThreadState {
     const uint64_t *dispatch_keys; /* two words, this thread's */

@@ -59,6 +59,7 @@ static const SymbolRow symbol_rows[] = {
     ROW(global_context, "_ZN2at13globalContextEv", LIBRARY_CPU, true),
     ROW(deterministic, "_ZNK2at7Context23deterministicAlgorithmsEv", LIBRARY_CPU, true),
     ROW(deterministic_warn_only, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", LIBRARY_CPU, true),
+    ROW(anomaly_mode, "_ZN5torch8autograd11AnomalyMode8_enabledE", LIBRARY_CPU, true),
     ROW(autocast_dtype, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", LIBRARY_CPU, true),
     ROW(requires_grad, "_ZNK3c1010TensorImpl13requires_gradEv", LIBRARY_CORE, true),
     ROW(bump_version, "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE", LIBRARY_CPU, false),
@@ -329,6 +330,7 @@ static int fetch_objects(PyObject *module) {
         {"_C._is_torch_function_all_disabled", &object->state_functions[5]},
         {"_C._len_torch_function_stack", &object->state_functions[6]},
         {"_C._get_deterministic_algorithms_warn_only", &object->state_functions[7]},
+        {"is_anomaly_enabled", &object->state_functions[8]},
         {"_C._get_function_stack_at", &object->function_mode_at},
         {"overrides.BaseTorchFunctionMode.__torch_function__", &object->calls_the_function},
     };

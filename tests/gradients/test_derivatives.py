@@ -25,15 +25,16 @@ REACHED_BY = {
     "aten.nll_loss2d_forward.default": "aten.nll_loss_nd.default",
     "aten.max_pool2d_with_indices.default": "aten.max_pool2d.default",
     "aten._scaled_dot_product_flash_attention_for_cpu.default": "aten.scaled_dot_product_attention.default",
+    "aten.rrelu_with_noise_functional.default": "aten.rrelu.default",
 }
 # Attention on a GPU, tested there.
 ON_A_GPU = [f"aten._scaled_dot_product_{kernel}_attention.default" for kernel in ("flash", "cudnn", "efficient")]
+# Tested with the random numbers of eager.
+WITH_RANDOM_NUMBERS = ("aten.dropout.default", "aten.bernoulli.default", "aten.rrelu.default")
 CASES = [
     pytest.param(target, make, id=f"{target.removeprefix('aten.')}-{number}")
     for target in TARGETS
-    if target not in REACHED_BY
-    and target not in ON_A_GPU
-    and target not in ("aten.dropout.default", "aten.bernoulli.default")  # tested with the random numbers of eager
+    if target not in REACHED_BY and target not in ON_A_GPU and target not in WITH_RANDOM_NUMBERS
     for number, make in enumerate(samples(target))
 ]
 

@@ -429,6 +429,42 @@ class _Dropout:
         return (x * torch.randn_like(y) + torch.rand(6, dtype=y.dtype) + torch.empty_like(x).uniform_(1, 2) * x) * y
 
     @staticmethod
+    def transposed(x: Tensor, y: Tensor) -> Tensor:
+        return F.dropout((x * y).t(), 0.3) * y
+
+    @staticmethod
+    def transposed_in_place(x: Tensor, y: Tensor) -> Tensor:
+        return F.dropout((x * y).t(), 0.3, inplace=True) * y
+
+    @staticmethod
+    def all_dropped(x: Tensor, y: Tensor) -> Tensor:
+        return F.dropout(x * y, 1.0) + y * x
+
+    @staticmethod
+    def noise_in_columns(x: Tensor, y: Tensor) -> Tensor:
+        return x * y * torch.zeros(6, 12, dtype=x.dtype)[:, ::2].t().normal_(1, 0.1)
+
+    @staticmethod
+    def a_part_is_drawn(x: Tensor, y: Tensor) -> Tensor:
+        noise = torch.ones(6, 6, dtype=x.dtype)
+        noise[1:5, 2:4].uniform_(2, 3)
+        return x * noise * y
+
+    @staticmethod
+    def other_distributions(x: Tensor, y: Tensor) -> Tensor:
+        noise = [torch.empty_like(x).exponential_(2), torch.empty_like(x).log_normal_(0, 0.1)]
+        noise += [torch.empty_like(x).geometric_(0.5), torch.empty_like(x).bernoulli_(torch.full_like(x, 0.7))]
+        return x * y * (noise[0] + noise[1]) * (noise[2] + noise[3])
+
+    @staticmethod
+    def gumbel(x: Tensor, y: Tensor) -> Tensor:
+        return F.gumbel_softmax(x * y, dim=-1) * y
+
+    @staticmethod
+    def leak(x: Tensor, y: Tensor) -> Tensor:
+        return F.rrelu(x * y, training=True) * y + F.rrelu(y * x.exp(), 0.1, 0.4)
+
+    @staticmethod
     def mask(x: Tensor, y: Tensor) -> Tensor:
         return x * y * torch.bernoulli(torch.full_like(y, 0.5)) + x * torch.empty(6, dtype=x.dtype).bernoulli_(0.3)
 

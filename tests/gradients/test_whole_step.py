@@ -342,3 +342,22 @@ def test_an_operation_without_derivative_in_the_table_runs_in_python() -> None:
     found, x.grad = x.grad, None
     program(x)
     torch.testing.assert_close(found, x.grad)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_anomaly_mode_finds_the_operation_behind_a_gradient_that_is_no_number(within: bool) -> None:
+    def step(x: Tensor) -> Tensor:
+        loss = (x * 0).sqrt().sum()
+        loss.backward()
+        return loss.detach()
+
+    def watched(x: Tensor) -> Tensor:
+        with torch.autograd.set_detect_anomaly(True):
+            return step(x)
+
+    compiled = fusee.compile(watched if within else step)
+    if not within:
+        compiled(leaf(3))  # compiled before the mode is on
+    with torch.autograd.set_detect_anomaly(not within), pytest.raises(RuntimeError, match="MulBackward0"):
+        compiled(leaf(3))
+    assert not torch.is_anomaly_enabled()
