@@ -119,6 +119,30 @@ func (e *emitter) readOuterAhead() {
 	}
 }
 
+// readOuterEarly reads what a row needs one element of behind its first reduction, before that: where threads wait together for the kernel before, each
+// of them would wait for memory twice otherwise.
+func (e *emitter) readOuterEarly() {
+	if !e.startsAtOnce() || e.schedule.group == 1 {
+		return
+	}
+	if e.aheadNames == nil {
+		e.aheadNames = map[loop.Value]string{}
+	}
+	behind := false
+	for index := range e.nest.stages {
+		s := &e.nest.stages[index]
+		behind = behind || s.hasInner
+		if s.hasInner || !behind {
+			continue
+		}
+		for i := range s.body {
+			if in := &s.body[i]; e.nest.onlyRead(in) && e.aheadNames[in.value] == "" {
+				e.readElementAhead(in)
+			}
+		}
+	}
+}
+
 func (e *emitter) readElementAhead(in *instruction) {
 	if e.schedule.rows == 1 || !e.nest.ofRow(in) {
 		e.loadNow(in)
@@ -156,5 +180,10 @@ func (n *nest) constantLoads() [][]*instruction {
 
 // constant reports whether in is a plain load of a buffer that nothing writes while the plan runs.
 func (n *nest) constant(in *instruction) bool {
-	return in.Op == loop.OpLoad && !masked(in) && len(in.indirect) == 0 && n.kernel.Buffers[in.Access.Buffer].Constant
+	return n.onlyRead(in) && n.kernel.Buffers[in.Access.Buffer].Constant
+}
+
+// onlyRead reports whether in is a plain load of a buffer that the kernel does not write.
+func (n *nest) onlyRead(in *instruction) bool {
+	return in.Op == loop.OpLoad && !masked(in) && len(in.indirect) == 0 && n.kernel.Buffers[in.Access.Buffer].Mode == loop.Read
 }

@@ -13,7 +13,15 @@ func aheadShapes() []*loop.Kernel {
 	return []*loop.Kernel{
 		centredProduct("ahead_several_rows", 2050, 96, 16), centredProduct("ahead_unaligned", 2050, 96, 4), centredProduct("ahead_two_rows", 1024, 70, 4),
 		centredProduct("ahead_blocks", 9, 1100, 16), centredProduct("ahead_single_row", 1, 33, 4),
+		residualProduct("ahead_residual", 2050, 96), residualProduct("ahead_residual_blocks", 9, 1100),
 	}
+}
+
+// residualProduct is a centred product whose last summand the kernel before it may have made.
+func residualProduct(name string, count, length int64) *loop.Kernel {
+	kernel := centredProduct(name, count, length, 16)
+	kernel.Buffers[3].Constant = false
+	return kernel
 }
 
 // centredProduct is (row - mean(row)) * scale @ matrix.T + bias.
@@ -53,6 +61,20 @@ func TestConstantsAreReadBeforeWaiting(t *testing.T) {
 		}
 		if early := reads(before, "matrix_2"); early != (kernel.Name != "ahead_long") {
 			t.Errorf("%s: whether the matrix is read before waiting: %v\n%s", kernel.Name, early, body)
+		}
+	}
+}
+
+// TestSummandsAreReadBeforeReducing looks whether what is added to a product is read before its parts are combined, though after waiting.
+func TestSummandsAreReadBeforeReducing(t *testing.T) {
+	for _, kernel := range []*loop.Kernel{residualProduct("several", 2050, 96), residualProduct("blocks", 9, 1100)} {
+		source, err := cuda.Emit(kernel, cuda.Options{DependentLaunch: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits, reads, combines := strings.Index(source.Text, "griddepcontrol.wait"), strings.Index(source.Text, "= bias_3["), strings.Index(source.Text, "__shfl_xor_sync(0x")
+		if waits < 0 || reads < waits || combines < reads {
+			t.Errorf("%s: waits at %d, reads at %d, combines at %d:\n%s", kernel.Name, waits, reads, combines, source.Text)
 		}
 	}
 }

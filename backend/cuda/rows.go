@@ -16,6 +16,7 @@ func (e *emitter) rows() {
 	e.readAhead()
 	e.prefetch()
 	e.awaitKernelBefore()
+	e.readOuterEarly()
 	e.declarePiece()
 	e.fastAndSlow(e.rowAlignment(), e.stages, func() {
 		e.schedule.vector, e.slow, e.resident = 1, true, nil
