@@ -485,7 +485,7 @@ func (in *Interpreter) bindBuiltin(v *Builtin, owner Value) (Value, error) {
 		return in.readGetset(v.name, owner)
 	case "classmethod":
 		class, err := in.classOf(owner)
-		return &Builtin{name: v.name, self: class}, err
+		return &Builtin{name: v.name, self: class, descriptor: v.object, toClass: true}, err
 	}
 	return v, nil
 }
@@ -724,7 +724,7 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 		}
 	case *Builtin:
 		if v.flavor == "classmethod" {
-			return &Builtin{name: v.name, self: c}, nil
+			return &Builtin{name: v.name, self: c, descriptor: v.object, toClass: true}, nil
 		}
 		if (v.flavor == "getset" || v.flavor == "member") && c.id != 0 {
 			return in.plainGetAttribute(c.id, name) // a metaclass has those of type itself

@@ -120,7 +120,7 @@ func (in *Interpreter) callMethod(b *Builtin, arguments Arguments) (Value, error
 	if value, handled, err = in.protocolMethod(self, method, arguments); handled || err != nil {
 		return value, err
 	}
-	return in.evaluateCall(&Builtin{name: b.name, object: b.object, self: self}, arguments)
+	return in.evaluateCall(&Builtin{name: b.name, object: b.object, self: self, toClass: b.toClass}, arguments)
 }
 
 // protocolMethod runs a special method called by name on a builtin value.
@@ -238,12 +238,19 @@ func (in *Interpreter) evaluateCall(b *Builtin, arguments Arguments) (Value, err
 	}
 	var callee bytecode.Object = nameWire(b.name)
 	positional := arguments.Positional
-	if b.self != nil {
+	class, isClass := b.self.(*Class)
+	switch {
+	case isClass && b.toClass:
+		if userClass(class.name) { // whose own methods make the result
+			return nil, unsupported(reasonBuiltinCall, "%s of %s", b.name, class.name)
+		}
+		callee = nameWire(class.name + "." + shortName(b.name)) // found bound to the class
+	case b.self != nil:
 		positional = append([]Value{b.self}, positional...)
 		if _, isInstance := b.self.(*Instance); isInstance {
 			return nil, unsupported(reasonBuiltinCall, "%s", b.name)
 		}
-	} else if b.object != nil {
+	case b.object != nil:
 		callee = int64(b.object.id)
 	}
 	wired, keywords, unknown := wireArguments(Arguments{positional, arguments.Keywords}, in.wire)
@@ -407,7 +414,7 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 	case "builtins.abs":
 		return modelled(in.unaryNamed([2]string{"abs", "__abs__"}, argument))
 	case "builtins.vars":
-		return modelled(in.getAttribute(argument, "__dict__"))
+		return modelled(in.variablesOf(argument))
 	case "builtins.oct", "builtins.hex", "builtins.bin":
 		if real, err := in.real(argument); err != nil || !hasMethods(real) {
 			return nil, false, err
@@ -423,6 +430,15 @@ func (in *Interpreter) builtinFunctionOfOne(name string, arguments Arguments) (V
 		}
 	}
 	return nil, false, nil
+}
+
+// variablesOf is vars() of an object.
+func (in *Interpreter) variablesOf(owner Value) (Value, error) {
+	variables, err := in.optionalAttribute(owner, "__dict__")
+	if err == nil && variables == nil {
+		err = in.raise("TypeError", "vars() argument must have __dict__ attribute")
+	}
+	return variables, err
 }
 
 // operatorFunction models the functions of the module operator that take any objects.
