@@ -26,6 +26,8 @@ type Options struct {
 	Disjoint bool
 	// Consumes says that a plan is handed its inputs to keep, and frees each after its last use.
 	Consumes bool
+	// Batch makes alike small kernels the parts of one; the emitters must take kernels with parts.
+	Batch bool
 	// Check runs the verifiers between passes.
 	Check bool
 }
@@ -108,6 +110,7 @@ func passes() []pass {
 		{"split", split, "after schedule, between whose groups it puts those that combine parts; before loops, which writes both"},
 		{"reuse", reuse, "after split, when all groups stand in the order they run; before loops, which writes kernels for the memory chosen here"},
 		{"loops", loops, "writes kernels of the groups that fusion made, in the order they run"},
+		{"batch", batch, "after loops, which shows what kernels are alike; before emit, which compiles what is left"},
 		{"emit", emit, "all kernels at once, so that equal ones compile once and others in parallel"},
 		{"plan", makePlan, "last: memory is planned over the final order of kernels"},
 	}
@@ -148,24 +151,13 @@ func lower(c *compilation) (err error) {
 func loops(c *compilation) error {
 	c.kernels = make([]*kernel, len(c.groups))
 	constants := c.program.constants()
-	known := map[string]*kernel{}
 	for index, g := range c.groups {
 		if g.library {
 			continue
 		}
 		k := buildKernel(c, g)
 		constants.mark(g, k)
-		k.loop.Name = kernelName(k)
-		if c.compiler.options.Check {
-			if err := k.loop.Verify(); err != nil {
-				return err
-			}
-		}
 		c.kernels[index] = k
-		if known[k.loop.Name] == nil {
-			known[k.loop.Name] = k
-			c.unique = append(c.unique, k)
-		}
 	}
 	return nil
 }

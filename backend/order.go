@@ -124,10 +124,17 @@ func schedule(c *compilation) error {
 	}
 	ready := slices.DeleteFunc(slices.Clone(c.groups), func(g *group) bool { return waiting[g] > 0 })
 	var ordered []*group
+	run := alikeRun{likeness: map[*group]string{}}
+	if c.compiler.options.Batch {
+		for _, g := range c.groups {
+			run.likeness[g] = g.likeness()
+		}
+	}
 	for len(ready) > 0 {
 		next := slices.MinFunc(ready, func(a, b *group) int {
-			return cmp.Or(cmp.Compare(a.segment, b.segment), cmp.Compare(a.order, b.order))
+			return cmp.Or(cmp.Compare(a.segment, b.segment), cmp.Compare(run.distance(a), run.distance(b)), cmp.Compare(a.order, b.order))
 		})
+		run.take(next)
 		ready = slices.DeleteFunc(ready, func(g *group) bool { return g == next })
 		ordered = append(ordered, next)
 		for follower := range next.after {
@@ -141,4 +148,27 @@ func schedule(c *compilation) error {
 		return verifyOrder(ordered)
 	}
 	return nil
+}
+
+// alikeRun is a run of groups that are alike, which schedule puts one after another where it may.
+type alikeRun struct {
+	likeness map[*group]string // of all groups
+	last     string
+	kept     int64
+}
+
+// distance is 0 for a group that goes on with the run, and 1 for others.
+func (r *alikeRun) distance(g *group) int {
+	if r.last != "" && r.kept < mostKept && r.likeness[g] == r.last {
+		return 0
+	}
+	return 1
+}
+
+// take notes that a group is the next one.
+func (r *alikeRun) take(g *group) {
+	if r.distance(g) > 0 {
+		r.last, r.kept = r.likeness[g], 0
+	}
+	r.kept += g.keeps()
 }

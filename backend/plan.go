@@ -158,6 +158,9 @@ func (p *plan) launch(g *group, k *kernel) error {
 	if err != nil {
 		return err
 	}
+	if k.loop.Parts != nil {
+		k.work = batchedWork(k.loop.Parts, max(p.compilation.images[k.loop.Name].Items, 1))
+	}
 	work, err := p.size(k.work)
 	if err != nil {
 		return err

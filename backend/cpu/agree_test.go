@@ -66,6 +66,26 @@ func runPieces(run func([]unsafe.Pointer, []int64, int64, int64) int64, buffers 
 	return failed == 0
 }
 
+// TestPartsRunTogether cuts the points of a kernel in parts elsewhere than between parts.
+func TestPartsRunTogether(t *testing.T) {
+	target, toolchain := hostTarget(t), NewToolchain(library(t))
+	if err := toolchain.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	c := kerneltest.InParts()
+	run := compileAll(t, toolchain, target, []kerneltest.Case{c})[c.Kernel.Name]
+	want := c.Interpret()
+	for _, ends := range [][]int64{{c.Work}, {3, 8, 80, c.Work}, {0, 5, 75, 76, c.Work}} {
+		got := c.Copy()
+		if !runPieces(run, got, c.Scalars, c.Work, ends) {
+			t.Error("fails")
+		}
+		if difference := c.Compare(got, want, 0); difference != "" {
+			t.Errorf("cut at %v: %s", ends, difference)
+		}
+	}
+}
+
 func TestIndexOutOfRangeFails(t *testing.T) {
 	target, toolchain := hostTarget(t), NewToolchain(library(t))
 	if err := toolchain.Wait(); err != nil {

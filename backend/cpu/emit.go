@@ -10,10 +10,15 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "6"
+const Version = "7"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
+	if kernel.Parts != nil {
+		part := *kernel
+		part.Name, part.Parts = kernel.Name+"_part", nil
+		return Emit(&part, target) + callParts(kernel, part.Name)
+	}
 	e := &emitter{
 		function: newFunction(), kernel: kernel, target: target, current: 1, vector: -1,
 		pointers: map[*loop.Access]string{}, values: make([]operand, kernel.Values()),

@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"fmt"
+	"slices"
 
 	"fusee/backend/loop"
 )
@@ -171,7 +172,7 @@ func pointwiseShapes() []*loop.Kernel {
 		scaledSum("odd_rows", []int64{5, 6, 7}, []int64{42, 7, 1}, 1),
 		scaledSum("padded_rows", []int64{6, 10, 8}, []int64{200, 16, 1}, 0),
 		scaledSum("even_rows", []int64{9, 6}, []int64{8, 1}, 2),
-		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), sideBySide("side_by_side"), channelsLast("channels_last"),
+		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), sideBySide("side_by_side"), inParts("parts", 2048, 8, 4099, 1), inParts("parts_even", 2048, 64), inParts("parts_many", slices.Repeat([]int64{40}, 130)...), channelsLast("channels_last"),
 		inPlace("in_place"), mixedTypes("mixed_types"), stages("two_stages"), uniform("scalar_arguments"),
 	}
 }
@@ -268,6 +269,13 @@ func sideBySide(name string) *loop.Kernel {
 	other := b.Do(loop.OpSelect, loop.F32, last, right, b.Constant(loop.F32, loop.FloatBits(1)))
 	b.Store(b.Do(loop.OpSelect, loop.F32, first, left, other), 2, loop.Int{}, loop.Statics(20, 1)...)
 	return b.Kernel
+}
+
+// inParts is relu(x + y) * 2 over several vectors.
+func inParts(name string, points ...int64) *loop.Kernel {
+	kernel := addRelu(name, loop.Static(points[0]), 4)
+	kernel.Parts = points
+	return kernel
 }
 
 // channelsLast copies a channels-last image batch, whose dimensions are not in the order of memory.

@@ -52,7 +52,7 @@ func Emit(kernel *loop.Kernel, options Options) (Source, error) {
 	if err := kernel.Verify(); err != nil {
 		return Source{}, err
 	}
-	n := newNest(kernel)
+	n := newNest(likeAllParts(kernel))
 	e := &emitter{nest: n, schedule: n.schedule(), options: options, helpers: map[string]bool{"types": true},
 		names: map[loop.Value]string{}, places: map[int]string{}}
 	if bytes := e.sharedBytes(); bytes > maximumShared {
@@ -126,9 +126,11 @@ func (e *emitter) index() string {
 }
 
 func (e *emitter) kernel() string {
+	e.firstBlocks()
 	e.line(`extern "C" __global__ void __launch_bounds__(%d)`, e.schedule.threads)
 	e.block(fmt.Sprintf("%s(\n    %s)", e.symbol(), strings.Join(e.parameters(), ",\n    ")), func() {
 		if e.nest.kernel.Pointwise() {
+			e.choosePart()
 			e.awaitKernelBefore()
 			e.pointwise()
 		} else {
@@ -141,18 +143,28 @@ func (e *emitter) kernel() string {
 // parameters declares the arguments. Written buffers overlap no other, so all pointers may be declared restrict.
 func (e *emitter) parameters() []string {
 	var result []string
-	for i, buffer := range e.nest.kernel.Buffers {
-		qualifier := ""
-		if buffer.Mode == loop.Read {
-			qualifier = "const "
+	for part := range max(len(e.nest.kernel.Parts), 1) {
+		for i, buffer := range e.nest.kernel.Buffers {
+			result = append(result, e.pointer(i)+" "+e.parameterName(part, i))
+			e.useType(buffer.Type)
 		}
-		result = append(result, fmt.Sprintf("%s%s *__restrict__ %s", qualifier, memoryName(buffer.Type), e.bufferName(i)))
-		e.useType(buffer.Type)
 	}
 	for i := range e.nest.kernel.Scalars {
 		result = append(result, "const i64 "+scalarName(i))
 	}
+	if e.nest.kernel.Parts != nil {
+		return append(result, "const i64")
+	}
 	return append(result, "const i64 work")
+}
+
+// pointer is the type of a buffer's pointer.
+func (e *emitter) pointer(buffer int) string {
+	qualifier := ""
+	if e.nest.kernel.Buffers[buffer].Mode == loop.Read {
+		qualifier = "const "
+	}
+	return fmt.Sprintf("%s%s *__restrict__", qualifier, memoryName(e.nest.kernel.Buffers[buffer].Type))
 }
 
 func (e *emitter) useType(t loop.Type) {
@@ -179,7 +191,7 @@ func (e *emitter) pointwise() {
 	for _, s := range e.nest.stages {
 		strip.body = append(strip.body, s.body...)
 	}
-	position := fmt.Sprintf("(%s)blockIdx.x * %d + threadIdx.x", e.index(), e.schedule.threads)
+	position := fmt.Sprintf("(%s)%s * %d + threadIdx.x", e.index(), e.ownBlock(), e.schedule.threads)
 	if strip.width > 1 {
 		position = fmt.Sprintf("(%s) * %d", position, strip.width)
 	}

@@ -62,7 +62,8 @@ func newTrial(t *testing.T, kernel *loop.Kernel, shift int) *trial {
 	}
 	result := &trial{kernel: kernel, source: source, scalars: scalarsFor(kernel), shift: shift}
 	random := rand.New(rand.NewPCG(1, 2))
-	for i, buffer := range kernel.Buffers {
+	for i := range len(kernel.Buffers) * max(len(kernel.Parts), 1) {
+		buffer := result.buffer(i)
 		data := make([]byte, result.elements(i)*int64(buffer.Type.Bytes()))
 		memory := &interpret.Bytes{Type: buffer.Type, Data: data}
 		for element := range result.elements(i) {
@@ -71,6 +72,17 @@ func newTrial(t *testing.T, kernel *loop.Kernel, shift int) *trial {
 		result.buffers = append(result.buffers, data)
 	}
 	return result
+}
+
+// buffer describes the buffer of a number; those of a kernel in parts come part by part.
+func (t *trial) buffer(index int) loop.Buffer { return t.kernel.Buffers[index%len(t.kernel.Buffers)] }
+
+// outer lists the sizes of the outer dimensions that a buffer is used over.
+func (t *trial) outer(buffer int) []loop.Int {
+	if t.kernel.Parts != nil {
+		return loop.Statics(t.kernel.Parts[buffer/len(t.kernel.Buffers)])
+	}
+	return t.kernel.Outer
 }
 
 // scalarsFor gives the dynamic kernels of the corpus their sizes.
@@ -92,9 +104,9 @@ func scalarsFor(kernel *loop.Kernel) []int64 {
 func (t *trial) elements(buffer int) int64 {
 	most := int64(0)
 	for _, stage := range t.kernel.Stages {
-		sizes := append(append([]loop.Int{}, t.kernel.Outer...), stage.Inner...)
+		sizes := append(append([]loop.Int{}, t.outer(buffer)...), stage.Inner...)
 		for _, in := range stage.Body {
-			if in.Access == nil || in.Access.Buffer != buffer {
+			if in.Access == nil || in.Access.Buffer != buffer%len(t.kernel.Buffers) {
 				continue
 			}
 			last := t.number(in.Access.Offset)
@@ -217,7 +229,14 @@ func (t *trial) number(value loop.Int) int64 {
 }
 
 func (t *trial) work() int64 {
-	work := int64(1)
+	work := int64(0)
+	for _, points := range t.kernel.Parts {
+		work += points
+	}
+	if t.kernel.Parts != nil {
+		return work
+	}
+	work = 1
 	for _, size := range t.kernel.Outer {
 		work *= t.number(size)
 	}
@@ -226,7 +245,7 @@ func (t *trial) work() int64 {
 
 // misalignment returns by how many bytes the pointer of a buffer is off.
 func (t *trial) misalignment(buffer int) int {
-	declared := t.kernel.Buffers[buffer]
+	declared := t.buffer(buffer)
 	if declared.Alignment > declared.Type.Bytes() {
 		return 0
 	}
@@ -241,14 +260,21 @@ func (t *trial) printLaunch(text *strings.Builder) {
 	for i, buffer := range t.buffers {
 		fmt.Fprintf(text, "static char *b%d = (char *)aligned_alloc(64, %d) + %d;\n", i, len(buffer)/64*64+128, t.misalignment(i))
 		fmt.Fprintf(text, "fread(b%d, 1, %d, stdin);\n", i, len(buffer))
-		name := elementName(t.kernel.Buffers[i].Type, t.namespace())
+		name := elementName(t.buffer(i).Type, t.namespace())
 		arguments = append(arguments, fmt.Sprintf("(%s *)b%d", name, i))
 	}
 	for _, scalar := range t.scalars {
 		arguments = append(arguments, fmt.Sprintf("%dll", scalar))
 	}
 	arguments = append(arguments, fmt.Sprintf("%dll", t.work()))
-	blocks := (t.work() + int64(t.source.Items) - 1) / int64(t.source.Items)
+	blocks := int64(0)
+	parts := t.kernel.Parts
+	if parts == nil {
+		parts = []int64{t.work()}
+	}
+	for _, points := range parts {
+		blocks += (points + int64(t.source.Items) - 1) / int64(t.source.Items)
+	}
 	fmt.Fprintf(text, "launch(%d, %d, [] { %s::%s(%s); });\n", blocks, t.source.Threads, t.namespace(), t.source.Symbol, strings.Join(arguments, ", "))
 	for i, buffer := range t.buffers {
 		fmt.Fprintf(text, "fwrite(b%d, 1, %d, stdout);\n", i, len(buffer))
@@ -273,7 +299,7 @@ func elementName(t loop.Type, namespace string) string {
 func (t *trial) expect() {
 	var memories []interpret.Memory
 	for i, data := range t.buffers {
-		memories = append(memories, &interpret.Bytes{Type: t.kernel.Buffers[i].Type, Data: data})
+		memories = append(memories, &interpret.Bytes{Type: t.buffer(i).Type, Data: data})
 	}
 	interpret.Run(t.kernel, memories, t.scalars, 0, t.work(), interpret.Options{})
 }
@@ -283,12 +309,12 @@ func (t *trial) compare(test *testing.T, output []byte) []byte {
 	t.expect()
 	wrong := 0
 	for i, want := range t.buffers {
-		typ := t.kernel.Buffers[i].Type
+		typ := t.buffer(i).Type
 		wanted, computed := interpret.Bytes{Type: typ, Data: want}, interpret.Bytes{Type: typ, Data: output[:len(want)]}
 		for element := range int64(len(want) / typ.Bytes()) {
 			if expected, got := wanted.Load(element), computed.Load(element); !t.agree(typ, expected, got) && wrong < 3 {
 				wrong++
-				test.Errorf("%s: %s[%d] is %v, want %v", t.kernel.Name, t.kernel.Buffers[i].Name, element, show(typ, got), show(typ, expected))
+				test.Errorf("%s: %s[%d] is %v, want %v", t.kernel.Name, t.buffer(i).Name, element, show(typ, got), show(typ, expected))
 			}
 		}
 		output = output[len(want):]

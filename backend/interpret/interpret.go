@@ -23,6 +23,9 @@ type Options struct {
 
 // Run executes outer points begin…end of a verified kernel, numbered row-major. It reports whether all indices that were computed lay in range.
 func Run(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int64, options Options) bool {
+	if kernel.Parts != nil {
+		return runParts(kernel, buffers, scalars, begin, end, options)
+	}
 	m := &machine{kernel: kernel, buffers: buffers, scalars: append(slices.Clone(scalars), 0), exact: options.Exact, values: make([]loop.Bits, kernel.Values())}
 	m.index = make([]int64, len(kernel.Outer))
 	for point := begin; point < end; point++ {
@@ -32,6 +35,21 @@ func Run(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int6
 		}
 	}
 	return !m.failed
+}
+
+// runParts runs the points of each part that lie between begin and end.
+func runParts(kernel *loop.Kernel, buffers []Memory, scalars []int64, begin, end int64, options Options) bool {
+	first, ok := int64(0), true
+	for number, points := range kernel.Parts {
+		part, count := *kernel, len(kernel.Buffers)
+		part.Parts = nil
+		if len(kernel.Outer) > 0 {
+			part.Outer = loop.Statics(points)
+		}
+		ok = Run(&part, buffers[number*count:(number+1)*count], scalars, max(begin-first, 0), min(end-first, points), options) && ok
+		first += points
+	}
+	return ok
 }
 
 // machine is the state at one point.

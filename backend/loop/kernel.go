@@ -74,6 +74,9 @@ type Kernel struct {
 	Outer   []Int // sizes of the parallel iteration, outermost first; empty: one point
 	Stages  []Stage
 	Span    *Span
+	// Parts holds the numbers of outer points of kernels that run as one: each is this kernel over so many points, with pointers for all Buffers of
+	// its own. The launch passes the pointers part by part, and the points of the parts are counted one after another. Nil for a kernel by itself.
+	Parts []int64
 }
 
 // Span cuts an inner dimension of Total positions into pieces of Size, one for each position along an outer dimension, of which the last may be shorter

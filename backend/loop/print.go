@@ -22,6 +22,9 @@ func (k *Kernel) String() string {
 		fmt.Fprintf(&text, "  buffer %d: %s%s %s align %d %s\n", index, marked(buffer.Constant, "constant "), buffer.Mode, buffer.Type, buffer.Alignment, buffer.Name)
 	}
 	fmt.Fprintf(&text, "  outer [%s]\n", joinInts(k.Outer))
+	if k.Parts != nil {
+		fmt.Fprintf(&text, "  parts %d\n", k.Parts)
+	}
 	if k.Span != nil {
 		fmt.Fprintf(&text, "  span $%d: pieces of %s along i%d, %s in all\n", k.Scalars, k.Span.Size, k.Span.Dimension, k.Span.Total)
 	}

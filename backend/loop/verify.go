@@ -1,6 +1,10 @@
 package loop
 
-import "github.com/cockroachdb/errors"
+import (
+	"cmp"
+
+	"github.com/cockroachdb/errors"
+)
 
 // Verify checks everything that the package comment promises of a kernel, so that an emitter need not. The error names
 // the kernel and the instruction.
@@ -42,10 +46,28 @@ func (v *verifier) header() error {
 			return errors.Newf("buffer %d: type %s with alignment %d", index, buffer.Type, alignment)
 		}
 	}
-	if err := v.span(); err != nil {
+	if err := cmp.Or(v.span(), v.parts()); err != nil {
 		return err
 	}
 	return v.ints(v.kernel.Outer)
+}
+
+// parts checks that a kernel in parts has one dimension at most, whose positions it does not ask for.
+func (v *verifier) parts() error {
+	if v.kernel.Parts == nil {
+		return nil
+	}
+	if len(v.kernel.Outer) > 1 || !v.kernel.Pointwise() || v.kernel.Span != nil {
+		return errors.Newf("parts of a kernel over %d dimensions", len(v.kernel.Outer))
+	}
+	for _, stage := range v.kernel.Stages {
+		for _, in := range stage.Body {
+			if in.Op == OpIndex {
+				return errors.New("a position in a kernel in parts")
+			}
+		}
+	}
+	return nil
 }
 
 func (v *verifier) span() error {

@@ -12,6 +12,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static
+#define __constant__ static const
 #define __launch_bounds__(threads)
 #define __restrict__ __restrict
 

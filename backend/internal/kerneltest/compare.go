@@ -13,11 +13,14 @@ func (c *Case) Interpret() [][]byte {
 	buffers := c.Copy()
 	memory := make([]interpret.Memory, len(buffers))
 	for index := range buffers {
-		memory[index] = &interpret.Bytes{Type: c.Kernel.Buffers[index].Type, Data: buffers[index]}
+		memory[index] = &interpret.Bytes{Type: c.buffer(index).Type, Data: buffers[index]}
 	}
 	c.failed = !interpret.Run(c.Kernel, memory, c.Scalars, 0, c.Work, interpret.Options{})
 	return buffers
 }
+
+// buffer describes the buffer of a number; those of a kernel in parts come part by part.
+func (c *Case) buffer(index int) loop.Buffer { return c.Kernel.Buffers[index%len(c.Kernel.Buffers)] }
 
 // Succeeds runs the case and reports whether all of its indices lie in range.
 func (c *Case) Succeeds() bool {
@@ -36,7 +39,8 @@ func (c *Case) Copy() [][]byte {
 
 // Compare returns how the buffers differ from those wanted; "" when they agree within a number of units in the last place.
 func (c *Case) Compare(got, want [][]byte, tolerance float64) string {
-	for index, buffer := range c.Kernel.Buffers {
+	for index := range c.Buffers {
+		buffer := c.buffer(index)
 		left := &interpret.Bytes{Type: buffer.Type, Data: got[index]}
 		right := &interpret.Bytes{Type: buffer.Type, Data: want[index]}
 		for element := range int64(len(want[index]) / buffer.Type.Bytes()) {

@@ -191,6 +191,22 @@ func pieces(columns, parts, rows, wide int64) Case {
 	}
 }
 
+// InParts returns a case of a kernel in parts of several sizes, one of them empty, that adds one vector to another in place.
+func InParts() Case {
+	b := loop.NewBuilder("kernel", loop.Static(5))
+	one, zero := loop.Static(1), loop.Static(0)
+	x, y := b.Buffer("x", loop.F32, loop.Read), b.Buffer("y", loop.F32, loop.ReadWrite)
+	b.Stage()
+	b.Store(b.Do(loop.OpAdd, loop.F32, b.Load(x, zero, one), b.Load(y, zero, one)), y, zero, one)
+	b.Kernel.Parts = []int64{5, 0, 70, 1, 33}
+	c := Case{Name: "in parts", Kernel: b.Kernel}
+	for _, points := range b.Kernel.Parts {
+		c.Buffers = append(c.Buffers, Fill(loop.F32, int(points), fixed()), Fill(loop.F32, int(points), fixed()))
+		c.Work += points
+	}
+	return c
+}
+
 // OutOfRange returns a case that fails: one of its indices is one too large.
 func OutOfRange() Case {
 	c := gather(false)

@@ -85,7 +85,7 @@ func respond(object bytecode.Object, toolchains map[string]*cpu.Toolchain) (answ
 	}
 	target, _ := cpu.HostTarget()
 	options := backend.Options{
-		Emitters: map[string]backend.Emitter{"cpu": &backend.CPUEmitter{Toolchain: toolchains[llvm], Target: target}}, Check: true,
+		Emitters: map[string]backend.Emitter{"cpu": &backend.CPUEmitter{Toolchain: toolchains[llvm], Target: target}}, Check: true, Batch: true,
 	}
 	options.RoundIntermediates, options.Unfused, options.Disjoint = flag(settings, "round"), flag(settings, "unfused"), flag(settings, "disjoint")
 	compiled, err := backend.New(options).Compile(g)

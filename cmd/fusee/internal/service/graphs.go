@@ -130,7 +130,7 @@ func (s *Service) differentiation(request *request) autograd.Options {
 // how the plan is called.
 func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request, options backend.Options) *backend.Compiled {
 	options.Emitters = s.generators.forDevices(request.architecture)
-	options.RoundIntermediates = s.setting(request, "numerics") == "eager"
+	options.RoundIntermediates, options.Batch = s.setting(request, "numerics") == "eager", true
 	plan, err := backend.New(options).Compile(g)
 	if plan != nil {
 		compiled.warnings = append(compiled.warnings, plan.Warnings...)
