@@ -141,11 +141,11 @@ func (f *functionaliser) copy(n *graph.Node) {
 	}
 }
 
-// check refuses what the passes do not express. Random numbers of the CPU are drawn again in a replay.
+// check refuses what the passes do not express. Random numbers are drawn again in a replay, on devices whose generators the host can set back.
 func (f *functionaliser) check(n *graph.Node) error {
 	for i, o := range n.Outputs {
 		switch {
-		case n.Random && o.Meta.Device.Type != "cpu" && !f.whole:
+		case n.Random && o.Meta.Device.Type != "cpu" && o.Meta.Device.Type != "cuda" && !f.whole:
 			return refuse("random numbers on %s (%s)", o.Meta.Device, n.Target)
 		case o.Meta.RequiresGrad && o.Meta.DType.IsComplex():
 			return refuse("gradients of complex numbers")

@@ -401,14 +401,17 @@ func biasSizes(_ *emitter, args []graph.Value) graph.Value {
 }
 
 // dropped multiplies by 1/(1 − p) where a draw of a Bernoulli distribution is one, as eager does on the CPU. The draws are kept as truth values.
+// On a GPU a kernel of the library does both.
 func dropped(e *emitter, args []graph.Value) graph.Value {
 	m := metaOf(args[0])
 	p, known := number(args[1])
 	switch {
-	case m.Device.Type != "cpu" || !known:
+	case m.Device.Type != "cpu" && m.Device.Type != "cuda" || !known:
 		return e.fail(refuse("gradients through random numbers (dropout on %s)", m.Device))
 	case p >= 1: // nothing is drawn
 		return e.infix("*", args[0], 0.0)
+	case m.Device.Type == "cuda":
+		return e.call("native_dropout", args[0], p, true)
 	}
 	drawn := e.call("bernoulli_", e.call("empty_like", args[0]), 1-p)
 	mask := e.infix("!=", drawn, int64(0))

@@ -9,18 +9,20 @@ func attentionRows() []row {
 	}
 	return []row{
 		forward("_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)", sequenceKernel(Uint64, Statics(2))),
-		forward("_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)", withSums(sequenceKernel(Int64, nil, Static(1)))),
-		forward("_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)", withSums(inferEfficientKernel)),
+		forward("_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)", withSums(withoutDropout(sequenceKernel(Int64, nil, Static(1))))),
+		forward("_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)", withSums(withoutDropout(inferEfficientKernel))),
 		library("_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", inferFlashAttentionBackward),
 		library("_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)", inferCudnnAttentionBackward),
 		library("_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, Tensor value, Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor)", inferEfficientAttentionBackward),
 	}
 }
 
-// attentionKernel adds the output, laid out as the query, and the logarithms of the sums. Dropout is not covered, as it draws random numbers.
+// attentionKernel adds the output, laid out as the query, and the logarithms of the sums.
 func (c *inference) attentionKernel(sums ...Size) (query *Meta, err error) {
 	q, k, v := c.tensor("query"), c.tensor("key"), c.tensor("value")
-	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || q.Device.Type != "cuda" || c.value("dropout_p") != Value(0.0) || c.graph.RequiresGrad(c.value("attn_bias")) {
+	dropout, known := c.value("dropout_p").(float64)
+	c.random = dropout != 0
+	if q.Dim() != 4 || k.Dim() != 4 || v.Dim() != 4 || q.Device.Type != "cuda" || !known || c.graph.RequiresGrad(c.value("attn_bias")) {
 		return nil, unknown("attention arguments")
 	}
 	sizes := []Size{q.Sizes[0], q.Sizes[1], q.Sizes[2], v.Sizes[3]}
@@ -46,6 +48,9 @@ func (c *inference) variableLengths() {
 func inferEfficientKernel(c *inference) error {
 	const unit = 32
 	e := c.shapes
+	if c.tensor("query").Dim() != 4 {
+		return unknown("attention arguments")
+	}
 	blocks := e.FloorDivide(e.Add(c.tensor("query").Sizes[2], Static(unit-1)), Static(unit))
 	q, err := c.attentionKernel(e.Multiply(blocks, Static(unit)))
 	if err != nil {
@@ -87,10 +92,23 @@ func withSums(kernel rule) rule {
 	}
 }
 
+// withoutDropout is the rule of a kernel that gives the state of its random numbers in memory of the CPU.
+func withoutDropout(kernel rule) rule {
+	return func(c *inference) error {
+		if c.value("dropout_p") != Value(0.0) {
+			return unknown("attention with dropout")
+		}
+		return kernel(c)
+	}
+}
+
 // sequenceKernel is the rule of the flash and cuDNN kernels: they also take sequences of several lengths, and end with a mask for debugging. The
 // sums have more dimensions after that of the queries.
 func sequenceKernel(drawn DType, seed []Size, more ...Size) rule {
 	return func(c *inference) error {
+		if c.tensor("query").Dim() != 4 {
+			return unknown("attention arguments")
+		}
 		if _, err := c.attentionKernel(append(c.tensor("query").Sizes[2:3:3], more...)...); err != nil {
 			return err
 		}

@@ -304,6 +304,7 @@ func indexDerivatives() []derivativeRow {
 func shapeDerivatives() []derivativeRow {
 	return []derivativeRow{
 		instead("dropout", "dropped(input, p)"),
+		gradients("native_dropout", "input: grad * results[1] * (1 / (1 - p))"),
 		instead("rrelu", "rrelu_with_noise_functional(self, empty_like(self), lower, upper, training)"),
 		gradients("rrelu_with_noise_functional", "self: where(training & (upper - lower > 1e-6), grad * results[1], leaky_relu_backward(grad, self, (lower + upper) / 2, False))"),
 		gradients("cat", "tensors: pieces(grad, tensors, dim)"),

@@ -23,6 +23,7 @@ func randomRows() []row {
 		random("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
 		random("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
 		random("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
+		{schema: "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", kind: KindRandom, accepts: "hf", traits: randomOp | belowAutograd, rule: inferMaskedDropout},
 		{schema: "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor", kind: KindRandom, accepts: "hf", rule: inferLeak},
 		{schema: "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)", kind: KindRandom, accepts: "hf", traits: belowAutograd, rule: inferNoisyLeak},
 	}
@@ -44,6 +45,20 @@ func inferDropout(c *inference) error {
 		return unknown("dropout of a tensor with gaps")
 	}
 	return c.make(m.DType, m.Sizes, c.shapes.iteratorStrides(m.Sizes, []*Meta{m, m}))
+}
+
+// inferMaskedDropout is the rule of the kernel behind dropout on a GPU, which also gives what it keeps, as truth values.
+func inferMaskedDropout(c *inference) error {
+	m := c.self()
+	p, ok := c.value("p").(float64)
+	if !ok || p <= 0 || p >= 1 || c.value("train") != true || m.Device.Type != "cuda" || c.shapes.anyZero(m.Sizes) || !c.shapes.isDense(m) {
+		return unknown("dropout arguments")
+	}
+	strides := c.shapes.iteratorStrides(m.Sizes, []*Meta{m})
+	if err := c.make(m.DType, m.Sizes, strides); err != nil {
+		return err
+	}
+	return c.make(Bool, m.Sizes, strides)
 }
 
 func inferDropoutInto(c *inference) error {

@@ -38,6 +38,8 @@ class TrainedGraph:
         self.linear: bool = training["linear"]
         self.changed: list[int] = training["changed"]
         self.random: bool = training["random"]
+        devices = {metadata[1] for _, metadata in graph["inputs"] if len(metadata) > 1}
+        self.gpus = sorted(int(device[5:]) for device in devices if device.startswith("cuda:"))
         self.inputs = len(graph["inputs"])
         self.replay: Run = pygraph.as_function(graph, value)
         outputs = training["outputs"]
@@ -107,17 +109,27 @@ class TrainedGraph:
             found[index + 1] = gradient
         return tuple(found)
 
-    def replayed(self, inputs: Tensors, random_state: Tensor | None) -> tuple[Any, ...]:
-        """The results under autograd, with the random numbers that follow ``random_state``."""
-        if random_state is None:
+    def random_states(self) -> list[Tensor]:
+        """The states of the generators that forward draws from: the CPU's and those of GPUs, if any."""
+        if not self.random:
+            return []
+        import torch
+
+        return [torch.get_rng_state(), *(torch.cuda.default_generators[gpu].get_state() for gpu in self.gpus)]
+
+    def replayed(self, inputs: Tensors, random_states: list[Tensor]) -> tuple[Any, ...]:
+        """The results under autograd, with the random numbers that follow ``random_states``."""
+        if not random_states:
             return self.replay(*inputs)
         import torch
 
-        with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(random_state)
+        with torch.random.fork_rng(devices=self.gpus):
+            torch.set_rng_state(random_states[0])
+            for gpu, state in zip(self.gpus, random_states[1:], strict=True):
+                torch.cuda.default_generators[gpu].set_state(state)
             return self.replay(*inputs)
 
-    def recomputed(self, inputs: Tensors, given: Gradients, random_state: Tensor | None) -> tuple[Any, ...]:
+    def recomputed(self, inputs: Tensors, given: Gradients, random_states: list[Tensor]) -> tuple[Any, ...]:
         """Gradients by running the graph again under autograd; differentiable where gradients are recorded now."""
         import torch
 
@@ -127,7 +139,7 @@ class TrainedGraph:
             local = [tensor.view_as(tensor) if isinstance(tensor, torch.Tensor) else tensor for tensor in inputs]
             for index in self.changed:
                 local[index] = inputs[index].clone()
-            results = self.chosen(self.replayed(local, random_state))
+            results = self.chosen(self.replayed(local, random_states))
             present = [place for place, gradient in enumerate(given) if gradient is not None]
             if not present:
                 return self.by_input([None] * len(self.gradients))
@@ -152,7 +164,7 @@ def _function() -> Any:
         @staticmethod
         def forward(ctx: Any, graph: TrainedGraph, *inputs: Any) -> tuple[Any, ...]:
             """The results of the graph."""
-            ctx.random_state = torch.get_rng_state() if graph.random else None
+            ctx.random_states = graph.random_states()
             made = graph.forward(*inputs)
             ctx.set_materialize_grads(False)
             ctx.graph = graph
@@ -206,7 +218,7 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
 def _recomputed(ctx: Any, given: Gradients) -> tuple[Any, ...]:
     """The gradients of the inputs by running the graph again, which must find what the first run found."""
     _check_unchanged(ctx)
-    result: tuple[Any, ...] = ctx.graph.recomputed(ctx.inputs, given, ctx.random_state)
+    result: tuple[Any, ...] = ctx.graph.recomputed(ctx.inputs, given, ctx.random_states)
     return result
 
 

@@ -94,3 +94,51 @@ def test_training_is_as_near_to_float64_as_eager(
     for mine, other, exactly in zip(ours, theirs, reference, strict=True):
         scale = exactly.norm() + 1e-6
         assert (mine - exactly).norm() / scale <= 4 * (other - exactly).norm() / scale + 1e-5
+
+
+class Dropout:
+    """Programs that draw random numbers on a GPU, of a matrix and of keys of attention."""
+
+    @staticmethod
+    def rows(x: Tensor, keys: Tensor) -> Tensor:
+        return functional.dropout(x.exp(), 0.3) * x
+
+    @staticmethod
+    def columns(x: Tensor, keys: Tensor) -> Tensor:
+        return functional.dropout(x.t() * 2, 0.1).sin()
+
+    @staticmethod
+    def noise(x: Tensor, keys: Tensor) -> Tensor:
+        return x * torch.randn_like(x) + x * torch.empty(64, device="cuda").uniform_(1, 2) * torch.rand_like(x.t()).t()
+
+    @staticmethod
+    def channels(x: Tensor, keys: Tensor) -> Tensor:
+        return functional.dropout2d(x.view(4, 8, 4, 32) * 1.5, 0.4)
+
+    @staticmethod
+    def attention(x: Tensor, keys: Tensor) -> Tensor:
+        found = functional.scaled_dot_product_attention(keys, keys * 2, keys, dropout_p=0.2, is_causal=True)
+        return found.float().sum() * x
+
+
+@pytest.mark.parametrize("name", [name for name in vars(Dropout) if not name.startswith("_")])
+def test_dropout_on_a_gpu_draws_what_eager_draws(name: str) -> None:
+    program = getattr(Dropout, name)
+    x = torch.randn(64, 64, device="cuda", requires_grad=True)
+    keys = torch.randn(2, 4, 64, 32, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    compiled = fusee.compile(program)
+
+    def seeded(run: Callable[..., Tensor], create_graph: bool) -> list[Tensor]:
+        torch.manual_seed(5)
+        result = run(x, keys)
+        found = torch.autograd.grad((result * x.view(result.shape)).sum(), x, create_graph=create_graph)
+        if create_graph:
+            found = torch.autograd.grad(found[0].square().sum(), x)
+        return [result.detach(), *found, torch.cuda.get_rng_state()]
+
+    torch.manual_seed(5)
+    explained = fusee.explain(program)(x, keys)
+    assert [graph.get("why") for graph in explained.graphs] == [None]
+    for create_graph in (False, name != "attention"):
+        for mine, other in zip(seeded(compiled, create_graph), seeded(program, create_graph), strict=True):
+            torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)

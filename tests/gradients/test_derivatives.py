@@ -27,8 +27,9 @@ REACHED_BY = {
     "aten._scaled_dot_product_flash_attention_for_cpu.default": "aten.scaled_dot_product_attention.default",
     "aten.rrelu_with_noise_functional.default": "aten.rrelu.default",
 }
-# Attention on a GPU, tested there.
+# Attention and dropout on a GPU, tested there.
 ON_A_GPU = [f"aten._scaled_dot_product_{kernel}_attention.default" for kernel in ("flash", "cudnn", "efficient")]
+ON_A_GPU.append("aten.native_dropout.default")
 # Tested with the random numbers of eager.
 WITH_RANDOM_NUMBERS = ("aten.dropout.default", "aten.bernoulli.default", "aten.rrelu.default")
 CASES = [
