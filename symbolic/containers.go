@@ -171,7 +171,7 @@ func (d *Dict) load(in *Interpreter) error {
 	if !readable {
 		return unsupported(reasonHash, "keys that are compared by their contents")
 	}
-	if len(keys) > 1 && d.class != nil && d.class.isSubclassOf("collections.OrderedDict") {
+	if len(keys) > 1 && d.ordered() {
 		if err := in.inOrder(d); err != nil {
 			return err
 		}

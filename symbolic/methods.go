@@ -242,7 +242,7 @@ func (in *Interpreter) dictPop(d *Dict, values []Value) (Value, bool, error) {
 }
 
 func (in *Interpreter) dictPopItem(d *Dict, arguments Arguments) (Value, bool, error) {
-	ordered := d.class != nil && d.class.isSubclassOf("collections.OrderedDict")
+	ordered := d.ordered()
 	values, ok := bindNamed(arguments, "last")
 	if !ok || values[0] != nil && !ordered {
 		return nil, true, unsupported(reasonBuiltinCall, "popitem with these arguments")

@@ -502,6 +502,11 @@ func (in *Interpreter) describedDict(d *trace.Description, object *existing) (Va
 	return dict, nil
 }
 
+// ordered tells an OrderedDict, or an instance of a class that derives from it.
+func (v *Dict) ordered() bool {
+	return v.class != nil && v.class.isSubclassOf("collections.OrderedDict")
+}
+
 // libraryDict is the dict type of the standard library that a class is or derives from, "" where that is dict alone.
 func libraryDict(class *Class) string {
 	for _, name := range []string{"collections.OrderedDict", "collections.defaultdict", "collections.Counter"} {

@@ -166,6 +166,11 @@ func (in *Interpreter) builtinBinary(row operatorRow, left, right Value) (Value,
 }
 
 func (in *Interpreter) concatenate(row operatorRow, left, right Value) (Value, bool, error) {
+	if row.inplace != nil && hasMethods(right) {
+		if value, err := in.reflected(row, left, right); value != nil || err != nil {
+			return value, true, err
+		}
+	}
 	switch a := left.(type) {
 	case *Deque:
 		return in.dequeConcatenate(row, a, right)
@@ -187,6 +192,19 @@ func (in *Interpreter) concatenate(row operatorRow, left, right Value) (Value, b
 		}
 	}
 	return nil, false, nil
+}
+
+// reflected is what the right operand's reflected method gives, nil where it gives nothing: it goes before a sequence's own in-place form.
+func (in *Interpreter) reflected(row operatorRow, left, right Value) (Value, error) {
+	class, err := in.classOf(right)
+	if err != nil {
+		return nil, err
+	}
+	switch left.(type) {
+	case *List, *Deque:
+		return in.tryMethod(class, row.reflected, right, left)
+	}
+	return nil, nil
 }
 
 // sizeClass keeps torch.Size through concatenation, as torch.Size.__add__ does.
@@ -331,8 +349,11 @@ func (in *Interpreter) methodBinary(row operatorRow, left, right Value) (Value, 
 // overloaded tells whether a class defines a reflected method other than the one that a class of the program which it derives from has:
 // method_is_overloaded of CPython's typeobject.c.
 func (in *Interpreter) overloaded(method string, base, class *Class) (bool, error) {
-	_, above, err := in.classLookup(base, method)
-	if err != nil || above == nil || !userClass(above.name) {
+	found, above, err := in.classLookup(base, method)
+	if err != nil || above == nil {
+		return err == nil, err
+	}
+	if inPython, err := in.isPythonFunction(found); err != nil || !inPython {
 		return err == nil, err
 	}
 	_, own, err := in.classLookup(class, method)
@@ -432,19 +453,43 @@ func (in *Interpreter) comparedByMethod(operands ...Value) (bool, error) {
 		if hasMethods(operand) {
 			return true, nil
 		}
-		class, isClass := operand.(*Class)
-		if !isClass {
-			continue
-		}
-		meta, err := in.metaclassOf(class)
-		if err != nil {
-			return false, err
-		}
-		if _, owner, err := in.classLookup(meta, "__eq__"); err != nil || owner != nil && userClass(owner.name) {
-			return err == nil, err
+		if own, err := in.ownEquality(operand); own || err != nil {
+			return own, err
 		}
 	}
 	return false, nil
+}
+
+// ownEquality tells classes whose metaclass, and dicts of a library's class (a Counter), that have an equality written in Python.
+func (in *Interpreter) ownEquality(operand Value) (bool, error) {
+	switch v := operand.(type) {
+	case *Class:
+		meta, err := in.metaclassOf(v)
+		if err != nil {
+			return false, err
+		}
+		_, owner, err := in.classLookup(meta, "__eq__")
+		return owner != nil && userClass(owner.name), err
+	case *Dict:
+		return in.equalityInPython(v)
+	}
+	return false, nil
+}
+
+func (in *Interpreter) equalityInPython(dict *Dict) (bool, error) {
+	if dict.class == nil {
+		return false, nil
+	}
+	found, _, err := in.classLookup(dict.class, "__eq__")
+	if found == nil || err != nil {
+		return false, err
+	}
+	return in.isPythonFunction(found)
+}
+
+func (in *Interpreter) isPythonFunction(method Value) (bool, error) {
+	_, inPython, err := as[*Function](in.real(method))
+	return inPython, err
 }
 
 func (in *Interpreter) methodCompare(row comparisonRow, left, right Value) (Value, error) {
@@ -511,6 +556,11 @@ func (in *Interpreter) compareBuiltinBase(builtin *Builtin, method string, self,
 	if a == nil {
 		return nil, false, unsupported(reasonComparison, "%s", builtin.name)
 	}
+	first, second, dicts := bothDicts(a, b)
+	if equality := method == "__eq__"; dicts && (equality || method == "__ne__") {
+		equal, err := in.equalDicts(first, second)
+		return boolean(equal == equality), err == nil, err
+	}
 	if b == nil || !comparableKinds(a, b) {
 		return nil, false, nil // NotImplemented
 	}
@@ -521,6 +571,12 @@ func (in *Interpreter) compareBuiltinBase(builtin *Builtin, method string, self,
 		}
 	}
 	return nil, false, unsupported(reasonComparison, "%s", builtin.name)
+}
+
+func bothDicts(a, b Value) (*Dict, *Dict, bool) {
+	first, isDict := a.(*Dict)
+	second, are := b.(*Dict)
+	return first, second, isDict && are
 }
 
 // comparableKinds tells values that a builtin type's own comparison accepts: it answers NotImplemented for others.
@@ -574,7 +630,7 @@ func (in *Interpreter) equal(left, right Value) (bool, error) {
 	if holdsArray(left) || holdsArray(right) || isChosenNumber(left, right) != nil {
 		return false, unsupported(reasonComparison, "%s == %s", left.typeName(), right.typeName())
 	}
-	if classes, err := in.comparedByMethod(classesOf(left, right)...); err != nil {
+	if classes, err := in.comparedByMethod(withOwnClass(left, right)...); err != nil {
 		return false, err
 	} else if classes {
 		return in.equalByMethod(left, right)
@@ -649,9 +705,13 @@ func (in *Interpreter) equalByMethod(left, right Value) (bool, error) {
 	return in.truth(value)
 }
 
-// classesOf are those of the values that are classes.
-func classesOf(values ...Value) []Value {
-	return slices.DeleteFunc(values, func(value Value) bool { _, isClass := value.(*Class); return !isClass })
+// withOwnClass are those of the values that are classes, or dicts of a class of their own.
+func withOwnClass(values ...Value) []Value {
+	return slices.DeleteFunc(values, func(value Value) bool {
+		_, isClass := value.(*Class)
+		dict, isDict := value.(*Dict)
+		return !isClass && (!isDict || dict.class == nil)
+	})
 }
 
 // equalMethods compares bound methods: their objects by identity, their functions by equality.
@@ -743,7 +803,13 @@ func (in *Interpreter) equalDicts(a, b *Dict) (bool, error) {
 	if err != nil || len(first) != len(second) {
 		return false, err
 	}
-	for _, entry := range first {
+	ordered := a.ordered() && b.ordered()
+	for i, entry := range first {
+		if ordered {
+			if same, err := in.sameOrEqual(entry.key, second[i].key); err != nil || !same {
+				return false, err
+			}
+		}
 		other, err := b.lookup(in, entry.key)
 		if err != nil || other == nil {
 			return false, err

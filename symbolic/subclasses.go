@@ -124,7 +124,7 @@ func (in *Interpreter) initProperty(v *Instance) error {
 // C code does for subclasses.
 func (in *Interpreter) checkOrderedOverrides(v *Instance, method string) error {
 	dict, ok := v.base.(*Dict)
-	if !ok || dict.class == nil || !dict.class.isSubclassOf("collections.OrderedDict") {
+	if !ok || !dict.ordered() {
 		return nil
 	}
 	switch method {

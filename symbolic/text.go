@@ -62,7 +62,7 @@ func (in *Interpreter) representation(value Value) (string, error) {
 		}
 		inner, err := in.representItems(items, "[", "]")
 		prefix := "dict_"
-		if v.dict.class != nil && v.dict.class.isSubclassOf("collections.OrderedDict") {
+		if v.dict.ordered() {
 			prefix = "odict_"
 		}
 		return prefix + v.kind + "(" + inner + ")", err

@@ -10,7 +10,7 @@ import threading
 import types
 import typing
 import warnings
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import ChainMap, Counter, OrderedDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -389,3 +389,59 @@ def test_a_counter_that_is_started_again_counts_further() -> None:
         return counter
 
     assert fusee.compile(program)(Counter("aab")) == Counter(a=3, b=2, c=1)
+
+
+class Answering(defaultdict[str, int]):
+    """A dict whose == says more than whether."""
+
+    def __eq__(self, other: object) -> Any:
+        return "asked"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: (Counter(a=1, b=0), Counter(a=1)),
+        lambda: (Counter(a=1), {"a": 1}),
+        lambda: ({"a": 1, "b": 0}, Counter(a=1)),
+        lambda: (OrderedDict(a=1, b=2), OrderedDict(b=2, a=1)),
+        lambda: (OrderedDict(a=1, b=2), {"b": 2, "a": 1}),
+        lambda: ({}, Answering(int)),
+        lambda: (Answering(int), {}),
+        lambda: ([Counter(a=1, b=0)], [Counter(a=1)]),
+    ],
+)
+def test_dicts_of_the_library_compare_by_their_own_rules(made: Callable[[], Any]) -> None:
+    def existing(left: Any, right: Any) -> Any:
+        return left == right, left != right, left in [right]
+
+    def new() -> Any:
+        return existing(*made())
+
+    assert fusee.compile(existing)(*made()) == existing(*made())
+    assert fusee.compile(new)() == new()
+
+
+def test_an_inherited_reflected_method_does_not_go_first() -> None:
+    class Inherits(ChainMap[str, int]):
+        pass
+
+    class Defines(ChainMap[str, int]):
+        def __ror__(self, other: Any) -> Any:
+            return super().__ror__(other)
+
+    def program() -> Any:
+        left: ChainMap[str, int] = ChainMap()
+        return [type(left | Inherits()), type(left | Defines()), type(Inherits() | left)]
+
+    assert fusee.compile(program)() == program()
+
+
+def test_a_reflected_method_goes_before_a_list_that_grows_in_place() -> None:
+    def program(items: list[int], more: Any) -> Any:
+        grown = items
+        grown += more
+        return grown, type(grown), items
+
+    assert fusee.compile(program)([1], UserList([2])) == program([1], UserList([2]))
+    assert fusee.compile(program)([1], deque([2])) == program([1], deque([2]))
