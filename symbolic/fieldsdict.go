@@ -85,8 +85,8 @@ func (v *fieldsDict) snapshot(in *Interpreter) (*Dict, error) {
 	}
 	if v.owner.object != nil && v.owner.object.source != nil {
 		keys := []bytecode.Object{}
-		for _, name := range table.order {
-			if _, host := table.host[name]; host && !table.slots[name] {
+		for _, name := range table.found {
+			if !table.slots[name] {
 				keys = append(keys, name)
 			}
 		}

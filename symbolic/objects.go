@@ -471,7 +471,7 @@ func (t *fieldTable) readPairs(pairs bytecode.Object, slots bool) error {
 			return err
 		}
 		t.host[name] = reference
-		t.order = append(t.order, name)
+		t.order, t.found = append(t.order, name), append(t.found, name)
 		if slots {
 			t.slots[name] = true
 		}

@@ -237,6 +237,7 @@ type Instance struct {
 // fieldTable is an instance's own attributes: those of the host, read one by one, under those that the capture wrote.
 type fieldTable struct {
 	order   []string
+	found   []string         // the live object's, in its order
 	values  map[string]Value // nil value: known to be absent or deleted
 	written map[string]bool
 	host    map[string]trace.Reference

@@ -213,6 +213,19 @@ def what_sizes_and_tensors_are(x: torch.Tensor) -> Any:
     return [isinstance(value, kind) for value in values for kind in kinds], issubclass(torch.Size, torch.Tensor)
 
 
+class Further(Holder):
+    def __init__(self, value: int) -> None:
+        super().__init__(value)
+        self.other = value
+
+
+def names_in_another_order(owner: Any) -> Any:
+    del owner.value
+    owner.__dict__.update(value=5)
+    owner.__dict__.update(value=6)
+    return owner, list(vars(owner)), len(vars(owner))
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
     (with_half_a_descriptor, [(Described(), [])]),
@@ -220,6 +233,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),
+    (names_in_another_order, [(Further(1),), (Further(2),)]),
     (keys_are_asked_for_their_hash_once, [([], {}), ([], {1: 2})]),
     (a_key_leaves, [([], {})]),
     (expanded_to_a_negative_size, [(torch.ones(2),)]),
