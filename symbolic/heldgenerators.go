@@ -1,6 +1,10 @@
 package symbolic
 
-import "fusee/trace"
+import (
+	"slices"
+
+	"fusee/trace"
+)
 
 // isHeldGenerator tells generators that were there before the call, as those that an earlier break handed over are. What one does when its last
 // variable goes is the program's own code, so that variables keep them as long as Python's would.
@@ -39,7 +43,8 @@ func (in *Interpreter) endsWithVariable(value Value) (bool, error) {
 	return !quiet, err
 }
 
-// keepGenerators has the variables of frames that hold such generators cross a break though nothing reads them any more.
+// keepGenerators has the variables of frames that hold such generators cross a break though nothing reads them any more. Those that hold
+// an object which a weak reference may show do too.
 func (in *Interpreter) keepGenerators(frames []*Frame) error {
 	for _, f := range frames {
 		f.kept = make([]bool, len(f.locals))
@@ -51,10 +56,48 @@ func (in *Interpreter) keepGenerators(frames []*Frame) error {
 			if err != nil {
 				return err
 			}
-			f.kept[k] = kept
+			f.kept[k] = kept || in.seenWeakly(value) || onStack(frames, value)
 		}
 	}
 	return nil
+}
+
+// seenWeakly tells objects from outside of the capture, of which there may be weak references that the program reads. Tensors go with their last use,
+// for their memory, and modules live elsewhere.
+func (in *Interpreter) seenWeakly(value Value) bool {
+	switch v := value.(type) {
+	case *Lazy:
+		if v.value != nil {
+			return in.seenWeakly(v.value)
+		}
+		id, _ := v.reference.(trace.ObjectID)
+		known := in.session.Known(id)
+		return known != nil && weaklySeenKind(known.Kind)
+	case *Cell:
+		return v.content != nil && in.seenWeakly(v.content)
+	case *Instance:
+		return v.object != nil && !v.class.isSubclassOf("torch.nn.modules.module.Module") || v.fields != nil && v.fields.watched
+	case *List, *Dict, *Set, *Deque, *Opaque:
+		return objectOf(value) != nil
+	}
+	return false
+}
+
+// weaklySeenKind tells the kinds of descriptions of objects that are, or hold, what weak references may be made of.
+func weaklySeenKind(kind string) bool {
+	switch kind {
+	case "object", "list", "dict", "set", "deque", "opaque":
+		return true
+	}
+	return false
+}
+
+// onStack tells objects that the capture made and that the stack of a frame holds, so that Python gets them and may refer to them weakly.
+func onStack(frames []*Frame, value Value) bool {
+	if _, isInstance := value.(*Instance); !isInstance {
+		return false
+	}
+	return slices.ContainsFunc(frames, func(f *Frame) bool { return slices.Contains(f.stack, value) })
 }
 
 // loses breaks where a variable, or the stack, gives up a generator that was there before.

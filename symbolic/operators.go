@@ -1065,8 +1065,8 @@ func (in *Interpreter) wire(value Value) (bytecode.Object, bool) {
 	case *SliceValue:
 		return in.wireItems("slice", []Value{v.start, v.stop, v.step})
 	case *Class:
-		if v.made != nil {
-			return nil, false
+		if v.made != nil || v.remake != nil {
+			return nil, false // each call has a class of its own
 		}
 		if v.id == 0 {
 			resolved, err := in.namedClass(v.name)

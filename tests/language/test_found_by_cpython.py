@@ -6,8 +6,10 @@ import functools
 import itertools
 import os
 import types
+import weakref
+from collections import ChainMap, Counter, namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from outcome import run
@@ -103,6 +105,64 @@ def a_strict_zip_that_raises_behind_a_break() -> Any:
         return first, str(error)
 
 
+def counters_compared() -> Any:
+    one, other = Counter(a=3, b=2, c=0), Counter("ababa")
+    plain = {"a": 3, "b": 2}
+    return one == other, one < other, one > other, one != other, one <= other, other == plain, plain == other
+
+
+def counters_made_behind_a_break() -> Any:
+    made = []
+    for text in ("aab", "b", ""):
+        os.getpid()
+        made.append(Counter(text))
+        made[-1].__init__(text)  # type: ignore[misc]
+    return made
+
+
+def operators_of_a_subclass_that_defines_none() -> Any:
+    class Subclass(ChainMap[Any, Any]):
+        pass
+
+    return type(ChainMap() | Subclass()) is ChainMap, type(Subclass() | ChainMap()) is Subclass
+
+
+def a_generic_named_tuple() -> Any:
+    made: Any = namedtuple("made", "key group")
+    generic = made[int, list[int]]
+    return generic.__origin__ is made, type(generic(1, [2])) is made
+
+
+class Held:
+    pass
+
+
+def kept_under(mapping: dict[Any, Any], key: Any, value: Any) -> int:
+    mapping[weakref.ref(key, None)] = value
+    return len(mapping)
+
+
+def keys_that_only_a_frame_holds() -> Any:
+    return kept_under({}, Held(), 2), kept_under(cast(Any, weakref.WeakKeyDictionary()).data, Held(), 3)
+
+
+def entries_of(mapping: Any, first: Any, second: Any) -> int:
+    mapping[first] = 1
+    mapping[second] = 2
+    return len(mapping)
+
+
+def a_mapping_with_weak_keys() -> Any:
+    return entries_of(weakref.WeakKeyDictionary(), Held(), Held())
+
+
+def a_weak_reference_across_a_break() -> Any:
+    held = Held()
+    reference = weakref.ref(held)
+    os.getpid()
+    return reference() is None
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     a_tee_that_its_own_items_enter_again,
     partial_methods_of_a_class,
@@ -111,6 +171,13 @@ PROGRAMS: list[Callable[[], Any]] = [
     documentation_that_is_handed_on,
     strict_zips_of_unlike_lengths,
     a_strict_zip_that_raises_behind_a_break,
+    counters_compared,
+    counters_made_behind_a_break,
+    operators_of_a_subclass_that_defines_none,
+    a_generic_named_tuple,
+    keys_that_only_a_frame_holds,
+    a_mapping_with_weak_keys,
+    a_weak_reference_across_a_break,
 ]
 
 
@@ -140,5 +207,6 @@ def test_tuples_that_iterators_use_again(walk: Callable[[], Any]) -> None:
     def identities() -> Any:
         return len(set(map(id, walk()))), len(set(map(id, list(walk()))))
 
+    fusee.reset()
     compiled = fusee.compile(identities)
     assert [compiled(), compiled()] == [identities(), identities()]
