@@ -67,10 +67,16 @@ func (g *Graph) noteMutation(v Value) {
 	g.tainted[keyOf(root(v))] = true
 }
 
+// givesList says whether a call gives a list of tensors, of which there may be one alone.
+func (n *Node) givesList() bool {
+	_, isList := n.Result.(List)
+	return isList || len(n.Outputs) > 1
+}
+
 // isPiece says whether v came from a function that returns several views at once, such as split.
 func isPiece(v Value) bool {
 	for r := relationOf(v); r.Kind != RelationNew; v, r = r.Of, relationOf(r.Of) {
-		if o, ok := v.(*Output); ok && r.Kind == RelationView && len(o.Node.Outputs) > 1 {
+		if o, ok := v.(*Output); ok && r.Kind == RelationView && o.Node.givesList() {
 			return true
 		}
 	}
@@ -81,7 +87,7 @@ func isPiece(v Value) bool {
 // their histories anew, and refuses to record what reads them.
 func (g *Graph) wasCut(v Value) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
-		if len(n.Outputs) < 2 {
+		if len(n.Outputs) == 0 || !n.givesList() {
 			return false
 		}
 		piece := n.Outputs[0]

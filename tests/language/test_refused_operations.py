@@ -125,6 +125,12 @@ def resized_for_what_is_written(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def the_only_one_of_several_views(x: torch.Tensor, log: list[Any]) -> Any:
+    log.append(torch.autograd.grad(x.sum(), x)[0].sum())
+    (piece,) = (x.view(1, -1) ** 2).unbind()
+    outcome_of(lambda: piece.mul_(2), log)
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (subtraction, [(torch.ones(2, 3), TRUTHS, []), (torch.ones(()), TRUTHS, []), (TRUTHS, TRUTHS, [])]),
     (a_dimension_that_is_not_there, [(torch.ones(3), []), (torch.tensor(1.0), [])]),
@@ -141,6 +147,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (a_column_added_to_all, [(torch.ones(2, 3),), (torch.ones(4, 1),), (torch.ones(1, 1),)]),
     (a_row_from_before_a_break, [(torch.ones(4, 3), 3), (torch.ones(4, 3), 1)]),
     (sums_of_itself_the_other_way, [(torch.arange(9.0).view(3, 3),)]),
+    (the_only_one_of_several_views, [(torch.ones(3, requires_grad=True), [])]),
     (a_product_with_itself, [(torch.ones(3, 3),), (torch.ones(1, 1),)]),
 ]
 
