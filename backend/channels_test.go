@@ -109,3 +109,32 @@ func TestNormsAndActivationsAreFoldedIntoConvolutions(t *testing.T) {
 		}
 	}
 }
+
+// TestVectorsAreWrittenBesideImages checks that a formula stored over a vector is no barrier where images lie otherwise than the program says, and that one stored
+// over an image is.
+func TestVectorsAreWrittenBesideImages(t *testing.T) {
+	for _, image := range []bool{false, true} {
+		g := convolutions(t, "cuda", 3, false)
+		sizes := []int64{4}
+		if image {
+			sizes = []int64{2, 4, 8, 8}
+		}
+		meta := tensorMeta(graph.Float32, sizes...)
+		meta.Device = graph.Device{Type: "cuda"}
+		for range 2 {
+			statistics, found := g.AddTensor("statistics", meta), g.AddTensor("found", meta)
+			if _, err := g.Call("Tensor.lerp_", []graph.Value{statistics, found, 0.1}, nil, graph.State{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		compiler := New(Options{Emitters: map[string]Emitter{"cuda": wasmEmitter{}}, Check: true, Disjoint: true})
+		state, err := compiler.run(g, "plan")
+		if err != nil {
+			t.Fatal(err)
+		}
+		segments := state.program.operations[len(state.program.operations)-1].segment
+		if (segments > 0) != image {
+			t.Errorf("image %v: %d barriers", image, segments)
+		}
+	}
+}

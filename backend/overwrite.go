@@ -17,7 +17,8 @@ import (
 // of the inputs it is one that the launch proves to be apart from the others.
 func (b *builder) separate(target *tensor) bool {
 	memory := target.memory()
-	if target.root != target || memory.aliased || b.arranging.on || b.compilation.compiler.options.Unfused || overlapsItself(&memory.meta) {
+	arranged := b.arranging.on && len(target.meta.Sizes) == 4 // images may lie otherwise than the program says, and be turned back under all their names
+	if target.root != target || memory.aliased || arranged || b.compilation.compiler.options.Unfused || overlapsItself(&memory.meta) {
 		return false
 	}
 	if memory.producer != nil {
