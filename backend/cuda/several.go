@@ -10,7 +10,7 @@ import (
 // Rows that begin with the same stages, as where the normalisation of one row comes before its product with each row of a matrix, are taken several by a
 // group of threads, which then computes those stages once.
 const (
-	severalRows  = 4
+	severalRows  = 2
 	severalLeast = 1024 // groups that there must be left, about two for each part of a multiprocessor
 )
 
