@@ -165,8 +165,9 @@ def restored(meta: Encoded, data: bytes) -> torch.Tensor:
     return torch.empty(0, dtype=getattr(torch, dtype)).set_(storage, offset, sizes, strides)
 
 
-def clone_with_layout(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy of the whole storage, seen with the same strides."""
-    storage = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
-    copy = torch.empty(0, dtype=tensor.dtype)
-    return copy.set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+def clone_with_layout(tensor: torch.Tensor, device: str | torch.device | None = None) -> torch.Tensor:
+    """A copy of the whole storage, perhaps on another device, seen with the same strides."""
+    whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    whole.set_(tensor.untyped_storage())
+    copy = torch.empty_like(whole, device=device).copy_(whole)
+    return copy.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())

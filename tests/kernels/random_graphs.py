@@ -61,99 +61,66 @@ SHAPES: tuple[tuple[int, ...], ...] = (
 LARGE: tuple[tuple[int, ...], ...] = ((70_001,), (3, 40_009), (1031, 67), (40_009, 2))
 MOST_ELEMENTS = 300_000
 
+
+def named(module: Any, names: str) -> dict[str, Operation]:
+    """The functions of a module with these names."""
+    return {name: getattr(module, name) for name in names.split()}
+
+
+def of_rank(function: Operation) -> Operation:
+    """The operation on tensors that have a dimension; others are added to."""
+    return lambda x: function(x) if x.dim() else x + 1
+
+
 SMOOTH_UNARY: dict[str, Operation] = {
-    **{name: getattr(torch, name) for name in ("neg", "sigmoid", "tanh", "erf", "square", "atan")},
+    **named(torch, "neg sigmoid tanh erf square atan clone"),
+    **named(F, "gelu silu softplus elu"),
     "sin": lambda x: torch.sin(torch.tanh(x)),
-    **{name: getattr(F, name) for name in ("gelu", "silu", "softplus", "elu")},
     "exp": lambda x: torch.exp(-x.abs()),
     "rsqrt": lambda x: torch.rsqrt(x * x + 1),
-    "clone": torch.clone,
     "contiguous": lambda x: x.contiguous(),
-    "flip": lambda x: x.flip(-1) if x.dim() else x + 1,
-    "roll": lambda x: x.roll(2, 0) if x.dim() else x - 1,
+    "flip": of_rank(lambda x: x.flip(-1)),
+    "flip_all": lambda x: x.flip(tuple(range(x.dim()))),
+    "roll": of_rank(lambda x: x.roll(2, 0)),
+    "roll_two": of_rank(lambda x: x.roll((-1, 3), (0, x.dim() - 1)) if x.dim() > 1 else x.roll(-1, 0)),
+    "reflect": lambda x: F.pad(x, (1, 2), mode="reflect") if x.dim() in (2, 3) else x + 1,
+    "reflect_two": lambda x: F.pad(x, (2, 1, 0, 1), mode="reflect") if x.dim() in (3, 4) else x + 1,
+    "replicate": lambda x: F.pad(x, (0, 3), mode="replicate") if x.dim() in (2, 3) else x + 1,
+    "rotate_half": of_rank(lambda x: torch.cat((-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]), -1)),
 }
 ROUGH_UNARY: dict[str, Operation] = {
-    **{
-        name: getattr(torch, name)
-        for name in (
-            "abs",
-            "relu",
-            "floor",
-            "ceil",
-            "round",
-            "trunc",
-            "sign",
-            "isnan",
-            "isinf",
-            "signbit",
-            "sqrt",
-            "log",
-            "log1p",
-            "expm1",
-            "reciprocal",
-            "frac",
-            "logical_not",
-            "bitwise_not",
-            "exp",
-            "nan_to_num",
-        )
-    },
+    **named(torch, "abs relu floor ceil round trunc sign isnan isinf signbit sqrt log log1p expm1 reciprocal frac"),
+    **named(torch, "logical_not bitwise_not exp nan_to_num"),
+    **named(F, "hardswish"),
     "clamp": lambda x: torch.clamp(x, -1, 2),
     "tril": lambda x: x.tril(1),
-    "hardswish": F.hardswish,
 }
 SMOOTH_BINARY: dict[str, Operation] = {
-    **{name: getattr(torch, name) for name in ("add", "sub", "mul", "hypot", "logaddexp")},
+    **named(torch, "add sub mul hypot logaddexp"),
     "div": lambda a, b: a / (b.abs() + 1),
     "lerp": lambda a, b: torch.lerp(a, b.to(a.dtype), 0.25),
     "rsub": lambda a, b: torch.rsub(a, b, alpha=2),
     "add_alpha": lambda a, b: torch.add(a, b, alpha=3),
 }
 ROUGH_BINARY: dict[str, Operation] = {
-    **{
-        name: getattr(torch, name)
-        for name in (
-            "maximum",
-            "minimum",
-            "fmax",
-            "fmin",
-            "eq",
-            "ne",
-            "lt",
-            "le",
-            "gt",
-            "ge",
-            "div",
-            "fmod",
-            "remainder",
-            "floor_divide",
-            "logical_and",
-            "logical_xor",
-            "bitwise_and",
-            "bitwise_or",
-            "atan2",
-            "copysign",
-            "pow",
-            "bitwise_left_shift",
-            "bitwise_right_shift",
-        )
-    },
+    **named(
+        torch, "maximum minimum fmax fmin eq ne lt le gt ge div fmod remainder floor_divide logical_and logical_xor"
+    ),
+    **named(torch, "bitwise_and bitwise_or atan2 copysign pow bitwise_left_shift bitwise_right_shift"),
     "where": lambda a, b: torch.where(a > b, a, b * 2),
     "masked_fill": lambda a, b: a.masked_fill(b > 0, 1),
 }
 SMOOTH_REDUCTIONS: dict[str, Operation] = {
-    **{name: getattr(torch, name) for name in ("sum", "mean", "var", "logsumexp")},
+    **named(torch, "sum mean var logsumexp"),
     "norm": lambda x, dim, keepdim: torch.linalg.vector_norm(x, 2, dim, keepdim),
 }
-ROUGH_REDUCTIONS: dict[str, Operation] = {name: getattr(torch, name) for name in ("amax", "amin", "any", "all", "std")}
+ROUGH_REDUCTIONS = named(torch, "amax amin any all std")
 ONE_DIMENSION: dict[str, Operation] = {
-    **{name: getattr(torch, name) for name in ("argmax", "argmin", "prod", "any", "all")},
+    **named(torch, "argmax argmin prod any all"),
     "max": lambda x, dim, keepdim: torch.max(x, dim, keepdim)[0],
 }
-ROWS: dict[str, Operation] = {"softmax": torch.softmax, "log_softmax": torch.log_softmax, "cumsum": torch.cumsum}
-IN_PLACE: dict[str, Operation] = {
-    name: getattr(torch.Tensor, name) for name in ("add_", "mul_", "sub_", "copy_", "copy_", "copy_")
-}
+ROWS = named(torch, "softmax log_softmax cumsum")
+IN_PLACE = named(torch.Tensor, "add_ mul_ sub_ copy_")
 
 
 @dataclass
@@ -447,7 +414,7 @@ class Generator:
         self.call(f"pad[{widths}, {number}]", lambda x: F.pad(x, widths, value=number), index)
 
     def in_place(self) -> None:
-        target, name = self.pick(), self.random.choice(list(IN_PLACE))
+        target, name = self.pick(), self.random.choice([*IN_PLACE, "copy_"])
         function = IN_PLACE[name]
         if overlaps_itself(self.values[target]):
             return  # the order of elements is undefined
@@ -672,6 +639,29 @@ def check(planner: Planner, program: Program) -> list[str]:
     wasm = planner.run_on_wasm(program.separately, *arguments, unfused=True)
     if wasm is not None:
         found += [f"WebAssembly: {text}" for text in check_separately(program, wasm)]
+    return found
+
+
+def on_device(program: Program, device: str) -> Program:
+    """The program of the same calls on another device, with what eager gives there."""
+    moved = Program(
+        [clone_with_layout(tensor, device) for tensor in program.inputs], smooth=program.smooth, outputs=program.outputs
+    )
+    for step in program.steps:
+        before = [clone_with_layout(tensor, device) for tensor in step.before]
+        given = [clone_with_layout(tensor) for tensor in before]
+        after = [clone_with_layout(tensor) for tensor in results(step.function(*given))]
+        moved.steps.append(Step(step.name, step.function, step.arguments, before, after))
+    return moved
+
+
+def check_compiled(program: Program, compile_function: Callable[[Operation], Operation]) -> list[str]:
+    """What a compiler of functions and eager differ in: call by call, and of smooth programs as a whole."""
+    arguments = [clone_with_layout(tensor) for step in program.steps for tensor in step.before]
+    found = check_separately(program, compile_function(program.separately)(*arguments))
+    if program.smooth:
+        fused = compile_function(program)(*(clone_with_layout(tensor) for tensor in program.inputs))
+        found += [f"whole: {text}" for text in check_whole(program, fused)]
     return found
 
 

@@ -7,8 +7,10 @@ import warnings
 import pytest
 import torch
 
+import fusee
+
 from .harness import Planner, clone_with_layout
-from .random_graphs import check, program_of
+from .random_graphs import check, check_compiled, on_device, program_of
 
 
 @pytest.mark.parametrize("first", range(0, 24, 6))
@@ -17,6 +19,15 @@ def test_random_programs(planner: Planner, first: int) -> None:
     for seed in range(first, first + 6):
         program = program_of(seed)
         assert not check(planner, program), f"seed {seed}\n{program}"
+
+
+@pytest.mark.parametrize("seed", (3, 6, 10))
+def test_random_programs_of_the_compiled_function(seed: int) -> None:
+    """What tests/cuda does on a GPU, on the CPU."""
+    fusee.reset()
+    program = on_device(program_of(seed), "cpu")
+    assert not check_compiled(program, fusee.compile), f"seed {seed}\n{program}"
+    assert fusee.stats()["graphs"] > 0
 
 
 @pytest.mark.parametrize("dtype", (torch.uint8, torch.int8, torch.int32), ids=str)
