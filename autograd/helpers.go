@@ -57,6 +57,7 @@ var helpers = map[string]helper{
 	"rms_norm_gradient":        rmsNormGradient,
 	"rms_norm_weight_gradient": rmsNormWeightGradient,
 	"glu_gradient":             gluGradient,
+	"gelu_second":              geluSecond,
 	"repeats_summed":           repeatsSummed,
 	"interleaved_summed":       interleavedSummed,
 	"cumprod_gradient":         cumprodGradient,
@@ -507,6 +508,23 @@ func gluGradient(e *emitter, args []graph.Value) graph.Value {
 	left := e.infix("*", gradient, gate)
 	right := e.infix("*", e.infix("*", left, a), e.infix("-", int64(1), gate))
 	return e.call("cat", graph.List{Items: []graph.Value{left, right}}, dim)
+}
+
+// geluSecond is a gradient times the second derivative of gelu: (2 - x²) φ(x), where φ is the density of the normal distribution; with "tanh", of
+// which t is the tanh and slope the derivative of its argument, (1 - t²) (slope + x/2 (slope' - 2 t slope²)).
+func geluSecond(e *emitter, args []graph.Value) graph.Value {
+	const root, cubic = 0.7978845608028654, 0.044715 // sqrt(2/π), and the factor of x³ in the argument of tanh
+	gradient, x := args[0], args[1]
+	square := e.infix("*", x, x)
+	if args[2] != "tanh" {
+		density := e.infix("*", e.call("exp", e.infix("*", square, -0.5)), 0.3989422804014327)
+		return e.infix("*", e.infix("*", gradient, density), e.infix("-", int64(2), square))
+	}
+	t := e.call("tanh", e.infix("*", x, e.infix("+", e.infix("*", square, root*cubic), root)))
+	slope := e.infix("+", e.infix("*", square, 3*root*cubic), root)
+	bend := e.infix("-", e.infix("*", x, 6*root*cubic), e.infix("*", e.infix("*", t, int64(2)), e.infix("*", slope, slope)))
+	along := e.infix("+", slope, e.infix("*", e.infix("*", x, 0.5), bend))
+	return e.infix("*", e.infix("*", gradient, e.infix("-", int64(1), e.infix("*", t, t))), along)
 }
 
 // repeatsSummed adds the gradients of the copies that repeat made.

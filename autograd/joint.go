@@ -84,6 +84,7 @@ type joiner struct {
 	current     *graph.Node
 	overwritten *overwritten
 	whole       *wholeStep   // set where the graph asks for gradients itself
+	recording   bool         // gradients that are carried back now are differentiated again
 	origin      graph.Origin // the line that asks for gradients, then
 }
 
@@ -123,7 +124,11 @@ func (j *joiner) isTracked(v graph.Value) bool { return j.tracked[keyOf(v)] }
 func (j *joiner) emitter() *emitter {
 	state := j.state
 	state.Origin = j.origin
-	return &emitter{graph: j.graph, state: state, tracked: j.isTracked, postpone: j.postpone}
+	e := &emitter{graph: j.graph, state: state, tracked: j.isTracked, postpone: j.postpone}
+	if j.recording {
+		e.appended = j.record
+	}
+	return e
 }
 
 // backwardEmitter appends what carries gradients back through an operation of a checkpoint, or of none.
@@ -214,7 +219,7 @@ func (j *joiner) instead(n *graph.Node, derivative *graph.Derivative) error {
 // record puts an operator on the tape when gradients flow through it, and has its origin be that of the operator it stands for.
 func (j *joiner) record(n *graph.Node) error {
 	op, known := n.Operator()
-	if !slices.ContainsFunc(argumentsOf(n), j.isTracked) || known && op.StopsGradients() {
+	if !slices.ContainsFunc(argumentsOf(n), j.isTracked) || known && op.StopsGradients() || isConstant(n) {
 		return nil
 	}
 	derivative, ok := graph.DerivativeOf(n.Target)
@@ -230,6 +235,13 @@ func (j *joiner) record(n *graph.Node) error {
 	}
 	j.keep(n, derivative)
 	return nil
+}
+
+// isConstant tells operators whose results do not follow their arguments: comparisons, and those that fill what is like an argument.
+func isConstant(n *graph.Node) bool {
+	op, known := n.Operator()
+	differentiable := func(o graph.OutputInfo) bool { return o.Meta.DType.IsDifferentiable() }
+	return known && op.Kind == graph.KindFactory || !slices.ContainsFunc(n.Outputs, differentiable)
 }
 
 // seed adds an input for the gradient of each differentiable result.
@@ -278,6 +290,9 @@ func (j *joiner) backward(en entry) error {
 
 // through appends what carries the gradients of an operator's results, some of which may be missing, to its arguments.
 func (j *joiner) through(en entry, gradients, results graph.List) error {
+	if j.recording && (en.inlined != nil || en.node.Checkpoint != nil || en.derivative.Once) {
+		return refuse("the gradient of %s has no derivative here", en.node.Target)
+	}
 	if en.inlined != nil {
 		return j.functionBackward(en, gradients.Items)
 	}

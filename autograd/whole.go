@@ -157,6 +157,9 @@ func (w *wholeStep) outdate(memory graph.Value, by *graph.Node) {
 		if n == by {
 			return
 		}
+		if n.CreatesHistory() { // what its derivatives read may be any memory that was read before
+			w.stale[n] = true
+		}
 		for _, v := range argumentsOf(n) {
 			if graph.SameValue(rootOf(v), memory) && !updatesStatistics(n, v) {
 				w.stale[n] = true
@@ -168,6 +171,8 @@ func (w *wholeStep) outdate(memory graph.Value, by *graph.Node) {
 // answer writes the gradients that a node asks for.
 func (j *joiner) answer(n *graph.Node) error {
 	before := len(j.graph.Nodes)
+	j.current, j.recording = n, n.CreatesHistory()
+	defer func() { j.recording = false }()
 	j.gradients = map[key]graph.Value{}
 	e := j.emitter()
 	e.state.Origin = n.Origin
@@ -190,6 +195,9 @@ func (j *joiner) answer(n *graph.Node) error {
 		owned, err := j.handOut(e, found, n.Output(k), before)
 		if err != nil {
 			return err
+		}
+		if j.recording && !j.isTracked(owned) {
+			return refuse("a gradient that is differentiated again and depends on nothing")
 		}
 		j.values[keyOf(n.Output(k))] = owned
 	}

@@ -149,6 +149,32 @@ func activationDerivatives() []derivativeRow {
 	}
 }
 
+// secondDerivatives are those of the operators that carry gradients back.
+func secondDerivatives() []derivativeRow {
+	const beyond = "self * beta > threshold"
+	return []derivativeRow{
+		gradients("tanh_backward", "grad_output: tanh_backward(grad, output)", "output: grad * grad_output * output * -2"),
+		gradients("sigmoid_backward", "grad_output: sigmoid_backward(grad, output)", "output: grad * grad_output * (1 - output * 2)"),
+		gradients("threshold_backward", "grad_output: threshold_backward(grad, self, threshold)", "self: zero(self)"),
+		gradients("leaky_relu_backward", "grad_output: leaky_relu_backward(grad, self, negative_slope, self_is_result)", "self: zero(self)"),
+		gradients("hardtanh_backward", "grad_output: hardtanh_backward(grad, self, min_val, max_val)", "self: zero(self)"),
+		gradients("hardsigmoid_backward", "grad_output: hardsigmoid_backward(grad, self)", "self: zero(self)"),
+		gradients("hardshrink_backward", "grad_out: hardshrink_backward(grad, self, lambd)", "self: zero(self)"),
+		gradients("softshrink_backward", "grad_output: softshrink_backward(grad, self, lambd)", "self: zero(self)"),
+		gradients("elu_backward", "grad_output: elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)",
+			"self_or_result: where(self_or_result <= 0, grad * grad_output * where(is_result, input_scale, exp(self_or_result * input_scale) * (alpha * scale * input_scale * input_scale)), 0)"),
+		gradients("silu_backward", "grad_output: silu_backward(grad, self)",
+			"self: sigmoid_backward(grad * grad_output, sigmoid(self)) * (2 + self * (1 - sigmoid(self) * 2))"),
+		gradients("softplus_backward", "grad_output: softplus_backward(grad, self, beta, threshold)",
+			"self: where("+beyond+", 0, sigmoid_backward(grad * grad_output * beta, sigmoid(self * beta)))"),
+		gradients("gelu_backward", "grad_output: gelu_backward(grad, self, approximate=approximate)", "self: gelu_second(grad * grad_output, self, approximate)"),
+		gradients("slice_backward", "grad_output: slice(grad, dim, start, end, step)"),
+		gradients("select_backward", "grad_output: select(grad, dim, index)"),
+		gradients("diagonal_backward", "grad_output: diagonal(grad, offset, dim1, dim2)"),
+		gradients("unfold_backward", "grad_in: unfold(grad, dim, size, step)"),
+	}
+}
+
 func viewDerivatives() []derivativeRow {
 	rows := []derivativeRow{
 		gradients("expand", "self: grad"),
@@ -196,7 +222,7 @@ func reductionDerivatives() []derivativeRow {
 		gradients("prod.dim_int", "self: spread(grad, self, dim, keepdim) * products_of_others(self, dim)"),
 		gradients("cumprod", "self: cumprod_gradient(grad, self, result, dim)"),
 		gradients("logcumsumexp", "self: exp(flip(logcumsumexp(flip(log(clamp_min(grad, 0)) - result, [dim]), dim), [dim]) + self)"+
-			" - exp(flip(logcumsumexp(flip(log(clamp_min(-grad, 0)) - result, [dim]), dim), [dim]) + self)"),
+			" - exp(flip(logcumsumexp(flip(log(clamp_min(-grad, 0)) - result, [dim]), dim), [dim]) + self)").notAgain(), // log(0) on one side
 		gradients("cummax", "self: scatter_add(zero(self), dim, results[1], grad)"),
 		gradients("cummin", "self: scatter_add(zero(self), dim, results[1], grad)"),
 		gradients("median", "self: shared(grad, self, result, None, False)"),

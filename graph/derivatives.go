@@ -17,6 +17,8 @@ type Derivative struct {
 	Instead   string
 	Written   string
 	Gradients []GradientFormula
+	// Once says that the formulas cannot be differentiated again.
+	Once bool
 }
 
 // GradientFormula gives the gradients of one or several parameters: of several, the formula's results in order.
@@ -29,6 +31,7 @@ type GradientFormula struct {
 type derivativeRow struct {
 	target, instead, written string
 	gradients                []string
+	once                     bool
 }
 
 func gradients(target string, formulas ...string) derivativeRow {
@@ -41,12 +44,18 @@ func (r derivativeRow) writtenBy(formula string) derivativeRow {
 	return r
 }
 
+// notAgain marks a row whose formulas cannot be differentiated again.
+func (r derivativeRow) notAgain() derivativeRow {
+	r.once = true
+	return r
+}
+
 func instead(target, call string) derivativeRow { return derivativeRow{target: target, instead: call} }
 
 var derivatives = sync.OnceValue(func() map[string]*Derivative {
 	table := map[string]*Derivative{}
 	for _, rows := range [][]derivativeRow{
-		unaryDerivatives(), binaryDerivatives(), conditionalDerivatives(), activationDerivatives(), viewDerivatives(), reductionDerivatives(),
+		unaryDerivatives(), binaryDerivatives(), conditionalDerivatives(), activationDerivatives(), secondDerivatives(), viewDerivatives(), reductionDerivatives(),
 		matrixDerivatives(), normalisationDerivatives(), indexDerivatives(), shapeDerivatives(), lossDerivatives(), poolingDerivatives(),
 	} {
 		for _, r := range rows {
@@ -64,7 +73,7 @@ func (r derivativeRow) fullTarget() string {
 }
 
 func (r derivativeRow) parse() *Derivative {
-	derivative := &Derivative{Instead: r.instead, Written: r.written}
+	derivative := &Derivative{Instead: r.instead, Written: r.written, Once: r.once}
 	for _, text := range r.gradients {
 		names, formula, _ := strings.Cut(text, ": ")
 		derivative.Gradients = append(derivative.Gradients, GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula})

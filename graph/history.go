@@ -8,11 +8,15 @@ import (
 
 // GradientsTarget is the operation that asks for gradients within a graph: `of(outputs, inputs, gradients, retain_graph)` of the host's module
 // fusee._gradients, where gradients holds one of each output, or None for 1. It gives the tuple of the inputs' gradients, each in memory of its
-// own, laid out as autograd lays out the gradient of a leaf. What it reads beside its arguments is the history of the outputs.
+// own, laid out as autograd lays out the gradient of a leaf. What it reads beside its arguments is the history of the outputs. A fifth argument, which
+// is true where it is there, says that the gradients have a history themselves (create_graph).
 const GradientsTarget = "fusee._gradients.of"
 
 // AsksForGradients says whether the node is one of GradientsTarget.
 func (n *Node) AsksForGradients() bool { return n.Target == GradientsTarget }
+
+// CreatesHistory says whether the gradients that the node gives can be differentiated again.
+func (n *Node) CreatesHistory() bool { return n.AsksForGradients() && len(n.Args) > 4 }
 
 // KeepsHistory says whether the history that gradients flowed back through can be used again.
 func (n *Node) KeepsHistory() bool { return n.AsksForGradients() && n.Args[3] == Value(true) }

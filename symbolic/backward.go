@@ -14,6 +14,7 @@ type gradientRequest struct {
 	inputs  []*Tensor
 	given   bool // the program named the inputs
 	retain  bool
+	create  bool // the gradients are differentiated again
 }
 
 // freedHistory is what backward has gone through, and the step at which it did.
@@ -41,6 +42,9 @@ func (in *Interpreter) backwardCall(arguments Arguments, method bool) (Value, er
 	request, err := in.gradientRequest(values[0], values[1], values[4], values[2:4])
 	if err != nil {
 		return nil, err
+	}
+	if request.create {
+		return nil, unsupported(reasonAutograd, "gradients of leaves that are differentiated again")
 	}
 	if !request.given {
 		if err := in.findLeaves(request); err != nil {
@@ -112,10 +116,11 @@ func (in *Interpreter) gradientRequest(outputs, seeds, inputs Value, flags []Val
 	}
 	retain, retainKnown := constantAs[bool](flags[0])
 	create, createKnown := constantAs[bool](flags[1])
-	if create || !createKnown && !isNone(flags[1]) || !retainKnown && !isNone(flags[0]) {
+	forgets := create && retainKnown && !retain // the history of what has one
+	if forgets || create && in.request.Options.AllNodes || !createKnown && !isNone(flags[1]) || !retainKnown && !isNone(flags[0]) {
 		return nil, unsupported(reasonAutograd, "gradients that are differentiated again")
 	}
-	request := &gradientRequest{given: !isNone(inputs), retain: retain}
+	request := &gradientRequest{given: !isNone(inputs), retain: retain || create, create: create}
 	var err error
 	if request.outputs, err = in.tensorsOf(outputs); err != nil {
 		return nil, err
@@ -269,15 +274,35 @@ func (in *Interpreter) appendGradients(request *gradientRequest) ([]Value, error
 			return nil, unsupported(reasonAutograd, "no gradient flows to one of the inputs")
 		}
 		inputs.Items = append(inputs.Items, t.value)
-		infos = append(infos, graph.OutputInfo{Meta: in.shapes().GradientMeta(&t.meta)})
+		infos = append(infos, graph.OutputInfo{Meta: request.metaOf(in.shapes().GradientMeta(&t.meta))})
 	}
-	node := in.graph.Append(graph.GradientsTarget, []graph.Value{outputs, inputs, seeds, request.retain}, nil, infos, nil)
-	node.Unrecorded, node.Origin, node.Result = true, in.origin(), allOutputs(node)
+	node := in.graph.Append(graph.GradientsTarget, request.arguments(outputs, inputs, seeds), nil, infos, nil)
+	node.Unrecorded, node.Origin, node.Result = !request.create, in.origin(), allOutputs(node)
 	in.activity++
+	if request.create && !in.differentiatesAgain {
+		in.differentiatesAgain, in.firstAgain = true, in.frame.step
+	}
 	if !request.retain {
 		in.freed = append(in.freed, freedHistory{history, in.frame.step})
 	}
 	return in.realItems(node)
+}
+
+func (r *gradientRequest) arguments(outputs, inputs, seeds graph.List) []graph.Value {
+	arguments := []graph.Value{outputs, inputs, seeds, r.retain}
+	if r.create {
+		arguments = append(arguments, true)
+	}
+	return arguments
+}
+
+// metaOf is the metadata of a gradient, which has a history where it is differentiated again.
+func (r *gradientRequest) metaOf(m graph.Meta) graph.Meta {
+	if r.create {
+		m.RequiresGrad = true
+		m.Flags = m.Flags&^graph.FlagLeaf | graph.FlagGradFn
+	}
+	return m
 }
 
 // allOutputs is the tuple of a node's outputs, also of a single one.

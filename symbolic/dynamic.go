@@ -3,6 +3,8 @@ package symbolic
 import (
 	"slices"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/bytecode"
 	"fusee/graph"
 	"fusee/guards"
@@ -274,14 +276,22 @@ func (in *Interpreter) guardShapes() {
 	}
 }
 
-// derive shows the finished graph to whoever derives graphs from it, and guards what they decided.
-func (in *Interpreter) derive() {
-	if in.request.Derive == nil || in.pythonOnly || len(in.graph.UsedSymbols()) == 0 {
-		return
+// derive shows the finished graph to whoever derives graphs from it, and guards what they decided. Gradients that are differentiated again, and that
+// this does not express, are left to Python: only that knows which leaves they flow to.
+func (in *Interpreter) derive() error {
+	if !in.differentiatesAgain && len(in.graph.UsedSymbols()) == 0 {
+		return nil
 	}
-	in.request.Derive(in.graph)
-	in.graph.Canonicalise()
-	in.guardShapes()
+	err := errors.New("an operation is not in the op table")
+	if in.request.Derive != nil && !in.pythonOnly {
+		err = in.request.Derive(in.graph)
+		in.graph.Canonicalise()
+		in.guardShapes()
+	}
+	if err != nil && in.differentiatesAgain {
+		return &restart{step: in.firstAgain, reason: &Unsupported{reasonAutograd, "gradients that are differentiated again: " + errors.UnwrapAll(err).Error()}}
+	}
+	return nil
 }
 
 // specialiseValue pins every number and size that an argument of a graph node depends on, and gives the argument without them.

@@ -32,8 +32,9 @@ type Request struct {
 	Autocast      Autocast
 	// Handling says that the function was called where an exception is being handled.
 	Handling bool
-	// Derive, when set, sees a graph with sizes or ints that change before its guards are written: what it decides about them is guarded too.
-	Derive func(*graph.Graph)
+	// Derive, when set, sees a graph with sizes or ints that change before its guards are written: what it decides about them is guarded too. It
+	// also sees graphs that differentiate gradients; where it gives an error, those are left to Python.
+	Derive func(*graph.Graph) error
 }
 
 // Options steer one capture.
@@ -88,7 +89,10 @@ type Interpreter struct {
 	tensors     []*Tensor // made by the graph's nodes
 	generators  []*Generator
 	freed       []freedHistory // by gradients that the graph asks for
-	wired       []graph.Value  // tensors that the host was told about, by number
+	// differentiatesAgain says that the graph asks for gradients which have a history, firstAgain at which step it did so first.
+	differentiatesAgain bool
+	firstAgain          int
+	wired               []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int

@@ -160,7 +160,9 @@ func (in *Interpreter) finishCode(cg *generator) error {
 		return err
 	}
 	if called {
-		in.derive()
+		if err := in.derive(); err != nil {
+			return err
+		}
 	}
 	cg.takeCaptures()
 	cg.builder.output = append(cg.builder.output, body...)

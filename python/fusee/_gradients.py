@@ -10,11 +10,15 @@ if TYPE_CHECKING:
 
 
 def of(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], gradients: Sequence[Tensor | None], retain_graph: bool
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    gradients: Sequence[Tensor | None],
+    retain_graph: bool,
+    create_graph: bool = False,
 ) -> tuple[Tensor, ...]:
     """The gradients of the outputs' sum, weighted by ``gradients`` (None: 1), with respect to the inputs.
 
-    It is ``GradientsTarget`` of the compiler.
+    It is ``GradientsTarget`` of the compiler. With ``create_graph`` the gradients can be differentiated again.
 
     Each has memory of its own, laid out as autograd lays out the gradient of a leaf: like the input where that is dense
     without overlap, else row by row.
@@ -22,7 +26,12 @@ def of(
     import torch
 
     found = torch.autograd.grad(
-        list(outputs), list(inputs), list(gradients), retain_graph=retain_graph, materialize_grads=True
+        list(outputs),
+        list(inputs),
+        list(gradients),
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        materialize_grads=True,
     )
     return tuple(_place(leaf).copy_(gradient) for leaf, gradient in zip(inputs, found, strict=True))
 

@@ -89,8 +89,9 @@ func (s *Service) trainGraph(compiled *CompiledGraph, request *request) {
 	}
 }
 
-// derive differentiates a graph with sizes or ints that change ahead of time, as what that decides about them has to be guarded.
-func (s *Service) derive(g *graph.Graph, request *request) {
+// derive differentiates a graph ahead of time: what that decides about sizes that change has to be guarded, and the capture ends before gradients
+// that are differentiated again where it fails.
+func (s *Service) derive(g *graph.Graph, request *request) error {
 	derived := derivation{}
 	switch {
 	case request.python:
@@ -102,6 +103,7 @@ func (s *Service) derive(g *graph.Graph, request *request) {
 		derived.from = g
 	}
 	request.derived = derived
+	return derived.err
 }
 
 func (s *Service) expand(g *graph.Graph, request *request) (*autograd.Whole, error) {

@@ -131,7 +131,7 @@ func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.capture.Derive = func(g *graph.Graph) { s.derive(g, request) }
+	request.capture.Derive = func(g *graph.Graph) error { return s.derive(g, request) }
 	compilation := &Compilation{times: &bytecode.Dict{}}
 	started := s.clock()
 	compilation.Capture, err = symbolic.Capture(session, request.capture)
