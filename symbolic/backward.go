@@ -111,8 +111,8 @@ func (in *Interpreter) gradientArguments(arguments Arguments, names ...string) (
 
 // gradientRequest reads the arguments that all functions have; flags are retain_graph and create_graph.
 func (in *Interpreter) gradientRequest(outputs, seeds, inputs Value, flags []Value) (*gradientRequest, error) {
-	if in.autocast.enabled() || in.state.InferenceMode || in.functionsDisabled == 0 && in.request.FunctionModes > 0 {
-		return nil, unsupported(reasonAutograd, "backward under autocast or another mode")
+	if in.state.InferenceMode || in.functionsDisabled == 0 && in.request.FunctionModes > 0 {
+		return nil, unsupported(reasonAutograd, "backward under inference mode or a function mode")
 	}
 	retain, retainKnown := constantAs[bool](flags[0])
 	create, createKnown := constantAs[bool](flags[1])
@@ -207,12 +207,36 @@ func (in *Interpreter) checkOutputs(request *gradientRequest) error {
 func (in *Interpreter) historyOf(request *gradientRequest) (*graph.History, error) {
 	values := slice.Map(request.outputs, func(t *Tensor) graph.Value { return t.value })
 	history := in.graph.HistoryOf(values, in.graph.Nodes)
+	for n := range history.Nodes {
+		if in.autocast.enabled() && in.castsBackward(n) {
+			return nil, unsupported(reasonAutograd, "backward under autocast, of operations that were computed in another type")
+		}
+	}
 	for _, freed := range in.freed {
 		if history.Meets(freed.history) {
 			return nil, &restart{step: freed.step, reason: &Unsupported{reasonAutograd, "gradients flow back through the same operations again"}}
 		}
 	}
 	return history, nil
+}
+
+// castsBackward says whether autocast, as it is now, may cast what the gradient of a node is computed from. Those of products whose results have the
+// type that it casts to already are products of that type.
+func (in *Interpreter) castsBackward(n *graph.Node) bool {
+	operations := n.Expansion
+	if len(operations) == 0 {
+		operations = []*graph.Node{n}
+	}
+	return n.Function != nil || slices.ContainsFunc(operations, func(one *graph.Node) bool {
+		op, known := one.Operator()
+		return !known || op.Kind == graph.KindMatrix && slices.ContainsFunc(one.Outputs, in.isCast)
+	})
+}
+
+// isCast says whether autocast casts tensors of a result's type.
+func (in *Interpreter) isCast(result graph.OutputInfo) bool {
+	device := in.autocast.device(result.Meta.Device.Type)
+	return device != nil && device.Enabled && result.Meta.DType != graph.Float64 && result.Meta.DType.String() != device.DType
 }
 
 // findLeaves makes the leaves that the outputs come from the inputs of a request.

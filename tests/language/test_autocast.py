@@ -185,3 +185,55 @@ def test_plan_called_under_autocast_casts_nothing_itself() -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         compiled = fusee.compile(product, fullgraph=True)(A, B)[0]
         assert compiled.dtype == torch.float32 and torch.equal(compiled, product(A, B)[0])
+
+
+def test_backward_within_the_region_is_part_of_the_plan() -> None:
+    layers = torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.GELU(), torch.nn.Linear(16, 8)
+    )
+
+    def step(a: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            for scale in (1, 2):
+                loss = torch.nn.functional.cross_entropy(layers(a * scale), torch.arange(8))
+                loss.backward()
+        return loss.detach()
+
+    expected = gradients_of(layers, step)
+    found = gradients_of(layers, fusee.compile(step, fullgraph=True, options={"numerics": "eager"}))
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(other, one, rtol=2e-2, atol=2e-3)  # the products are rounded to bfloat16
+    assert [graph.get("why") for graph in fusee.explain(step)(A).graphs] == [None]
+
+
+def test_backward_of_what_autocast_did_not_cast_breaks() -> None:
+    layers = torch.nn.Linear(8, 8)
+
+    def step(a: Any) -> Any:
+        loss = layers(a).square().sum()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss.backward()  # computes the products in bfloat16
+        return loss.detach()
+
+    expected, found = gradients_of(layers, step), gradients_of(layers, fusee.compile(step))
+    wide = torch.nn.Linear(8, 8).double()
+    wide.load_state_dict(layers.state_dict())
+    exact = gradients_of(wide, lambda a: step_of(wide, a.double()))
+    for one, other, reference in zip(expected, found, exact, strict=True):
+        assert (other - reference).norm() <= 2 * (one - reference).norm() + 1e-5 * reference.norm()
+    assert "another type" in str([one["message"] for one in fusee.explain(step)(A).breaks])
+
+
+def step_of(layers: torch.nn.Module, a: Any) -> Any:
+    """The loss, and its gradients added to the layers'."""
+    loss = layers(a).square().sum()
+    loss.backward()
+    return loss.detach()
+
+
+def gradients_of(layers: torch.nn.Module, step: Callable[..., Any]) -> list[torch.Tensor]:
+    """The result of two steps, and the sum of their gradients."""
+    layers.zero_grad()
+    results = [step(A), step(A)]
+    gradients = [parameter.grad for parameter in layers.parameters()]
+    return [*results, *(gradient for gradient in gradients if gradient is not None)]
