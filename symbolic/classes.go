@@ -827,6 +827,10 @@ func (v *mappingProxy) getAttribute(in *Interpreter, name string) (Value, error)
 
 // setMadeAttribute sets an attribute of a class made during capture; nil deletes it.
 func (c *Class) setMadeAttribute(in *Interpreter, name string, value Value) error {
+	switch name {
+	case "__name__", "__qualname__", "__mro__", "__bases__", "__base__", "__dict__", "__abstractmethods__":
+		return unsupported(reasonMutation, "class attribute %s.%s", c.name, name) // descriptors of type itself
+	}
 	meta := c.made.metaclass
 	hook, _, err := in.classLookup(meta, name)
 	if err != nil {

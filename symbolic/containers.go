@@ -617,7 +617,27 @@ func (in *Interpreter) updateDict(target *Dict, other *Dict) error {
 		return err
 	}
 	defer in.copying(storedHashes(other.index))()
-	return target.setAll(in, entryItems(entries))
+	for _, entry := range entries {
+		if err := target.setItem(in, entry.key, entry.value); err != nil {
+			return err
+		}
+		if err := in.checkUpdate(target, other, len(entries)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkUpdate raises where a comparison of the program's made the dict that is read grow or shrink: dict_merge of CPython's dictobject.c.
+func (in *Interpreter) checkUpdate(target, other *Dict, size int) error {
+	if !target.custom || target == other {
+		return nil
+	}
+	entries, err := other.live(in)
+	if err != nil || len(entries) == size {
+		return err
+	}
+	return in.raise("RuntimeError", "dict mutated during update")
 }
 
 func (d *Dict) contains(in *Interpreter, item Value) (bool, error) {

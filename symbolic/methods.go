@@ -220,7 +220,7 @@ func (in *Interpreter) dictMethod(d *Dict, method string, arguments Arguments) (
 }
 
 func (in *Interpreter) dictSetDefault(d *Dict, values []Value) (Value, bool, error) {
-	value, err := d.lookup(in, values[0])
+	value, err := in.lookupBefore(d, values[0])
 	if err != nil || value != nil {
 		return value, true, err
 	}
@@ -228,8 +228,19 @@ func (in *Interpreter) dictSetDefault(d *Dict, values []Value) (Value, bool, err
 	return value, true, d.setItem(in, values[0], value)
 }
 
+// lookupBefore looks for a key that is then stored or deleted: CPython searches once, so that a method of the key that does more than compute
+// must not be called again.
+func (in *Interpreter) lookupBefore(d *Dict, key Value) (Value, error) {
+	before := in.activity
+	value, err := d.lookup(in, key)
+	if err == nil && in.activity != before {
+		err = unsupported(reasonHash, "%s, whose __hash__ or __eq__ does more than compute", key.typeName())
+	}
+	return value, err
+}
+
 func (in *Interpreter) dictPop(d *Dict, values []Value) (Value, bool, error) {
-	value, err := d.lookup(in, values[0])
+	value, err := in.lookupBefore(d, values[0])
 	switch {
 	case err != nil:
 		return nil, true, err

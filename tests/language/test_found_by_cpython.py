@@ -163,6 +163,44 @@ def a_weak_reference_across_a_break() -> Any:
     return reference() is None
 
 
+class Counting:
+    def __init__(self) -> None:
+        self.hashed = self.compared = 0
+
+    def __hash__(self) -> int:
+        self.hashed += 1
+        return 42
+
+    def __eq__(self, other: object) -> bool:
+        self.compared += 1
+        return self is other
+
+
+def keys_that_count_what_is_asked_of_them() -> Any:
+    one, other, third = Counting(), Counting(), Counting()
+    table: dict[Any, Any] = {one: 5}
+    table.setdefault(other, [])
+    popped = table.pop(third, None), table.pop(one)
+    return popped, len(table), [(key.hashed, key.compared) for key in (one, other, third)]
+
+
+def a_dict_that_shrinks_while_it_is_read() -> Any:
+    class Clearing:
+        def __hash__(self) -> int:
+            return 0
+
+        def __eq__(self, other: object) -> bool:
+            read.clear()
+            return False
+
+    read: dict[Any, Any] = {1: 1, 2: 2, Clearing(): 0}
+    target: dict[Any, Any] = {Clearing(): 0, 1: 1}
+    try:
+        target.update(read)
+    except RuntimeError as error:
+        return str(error), len(target), len(read)
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     a_tee_that_its_own_items_enter_again,
     partial_methods_of_a_class,
@@ -178,6 +216,8 @@ PROGRAMS: list[Callable[[], Any]] = [
     keys_that_only_a_frame_holds,
     a_mapping_with_weak_keys,
     a_weak_reference_across_a_break,
+    keys_that_count_what_is_asked_of_them,
+    a_dict_that_shrinks_while_it_is_read,
 ]
 
 
