@@ -245,26 +245,36 @@ func (a *assembly) view(t *tensor, b box) operand {
 func (a *assembly) movable(t *tensor) *operation {
 	formula, known := a.formulas[elementsOf(t)]
 	if !known {
-		formula = t.root.producer
-		if !a.mayMove(t) || slices.ContainsFunc(formula.operands, func(o operand) bool { return !a.staysInMemory(o) }) {
-			formula = nil
-		}
+		formula = a.findMovable(t)
 		a.formulas[elementsOf(t)] = formula
 	}
 	return formula
 }
 
+func (a *assembly) findMovable(t *tensor) *operation {
+	op := t.root.producer
+	if !a.mayMove(t) || slices.ContainsFunc(op.operands, func(o operand) bool { return !a.staysInMemory(o) }) {
+		return nil
+	}
+	return op
+}
+
 // mayMove reports whether a tensor is the result of a formula that can be computed anywhere and that nothing else reads.
 func (a *assembly) mayMove(t *tensor) bool {
 	op := t.root.producer
-	if a.b.compilation.compiler.options.Unfused || op == nil || op.kind != pointwise || op.segment != a.b.segment {
-		return false
-	}
-	if len(op.operands) == 0 || t.root.into != nil || op.readsOverwritten() || op.counts() || !a.b.readOnce(t.root) {
+	if op == nil || t.root.into != nil || !a.computable(op) || !a.b.readOnce(t.root) {
 		return false
 	}
 	_, ok := a.order(t)
 	return ok
+}
+
+// computable reports whether an operation is a formula that gives now, at any place, what it gave where it stands.
+func (a *assembly) computable(op *operation) bool {
+	if a.b.compilation.compiler.options.Unfused || op.kind != pointwise || op.segment != a.b.segment {
+		return false
+	}
+	return len(op.operands) > 0 && !op.readsOverwritten() && !op.counts()
 }
 
 // staysInMemory reports whether an operand can be read anywhere without being stored for it.
@@ -323,8 +333,12 @@ func (a *assembly) pays(boxes []box) bool {
 	if len(boxes) > mostBoxes || a.device.Type == "cpu" && a.choppy(boxes) {
 		return false
 	}
-	saves := slices.ContainsFunc(boxes, func(b box) bool { return a.movable(b.source) != nil })
-	return saves || a.b.readByLoops(a.node.Output(0))
+	return a.saves(boxes) || a.b.readByLoops(a.node.Output(0))
+}
+
+// saves reports whether a source need not be stored.
+func (a *assembly) saves(boxes []box) bool {
+	return slices.ContainsFunc(boxes, func(b box) bool { return a.movable(b.source) != nil })
 }
 
 // choppy reports whether the boxes cut neighbours in memory into runs that are short for the vectors of a CPU.

@@ -27,6 +27,11 @@ func (g *group) likeness() string {
 	if g.library || g.hasInner() || product(g.space) > largestPart || slices.ContainsFunc(g.space, func(size graph.Size) bool { return size.Expr != nil }) {
 		return ""
 	}
+	return g.formulas()
+}
+
+// formulas describes what the members of a group compute.
+func (g *group) formulas() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%v", g.device)
 	for _, op := range g.members {

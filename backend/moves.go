@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // items reads an argument that is a list of tensors; the recipe fails when one is none that loops can read.
@@ -94,13 +95,11 @@ func (r *recipe) dimensionOr(rank, position, otherwise int) int {
 func (r *recipe) numbers(name string, position int) []int64 {
 	list, ok := r.argument(name, position).(graph.List)
 	r.failed = r.failed || !ok
-	var result []int64
-	for _, item := range list.Items {
+	return slice.Map(list.Items, func(item graph.Value) int64 {
 		value, known := item.(int64)
 		r.failed = r.failed || !known
-		result = append(result, value)
-	}
-	return result
+		return value
+	})
 }
 
 // padding is one operator that pads: intervals gives those that a dimension of the source and its padding become.
