@@ -99,6 +99,7 @@ type Interpreter struct {
 	inferenceGuards   []*inferenceGuard // entered and not left, outermost first
 	inferenceBlocks   []inferenceBlock
 	representing      map[Value]bool            // containers whose repr is being written
+	entered           map[*List]bool            // lists whose items become arguments of the graph now
 	copied            map[*Instance]*customHash // hashes that a table being copied has stored
 	// pythonOnly says that the graph holds an operation that only Python can run.
 	pythonOnly bool
@@ -164,7 +165,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
 		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
-		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{}, compared: map[string]bool{},
+		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{}, entered: map[*List]bool{}, compared: map[string]bool{},
 	}
 }
 

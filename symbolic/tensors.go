@@ -64,11 +64,7 @@ func (in *Interpreter) graphValue(value Value) (graph.Value, error) {
 	case *Tuple:
 		return in.graphList(v.items, true)
 	case *List:
-		items, err := v.contents(in)
-		if err != nil {
-			return nil, err
-		}
-		return in.graphList(items, false)
+		return in.graphListOf(v)
 	case *SliceValue:
 		bounds, err := in.graphList([]Value{v.start, v.stop, v.step}, true)
 		if err != nil {
@@ -117,6 +113,20 @@ func (in *Interpreter) graphNumber(n *Number) graph.Value {
 		in.arguments = append(in.arguments, n)
 	}
 	return n.argument
+}
+
+// graphListOf is a list as an argument of the graph; one that holds itself is left to the operation, which refuses it.
+func (in *Interpreter) graphListOf(list *List) (graph.Value, error) {
+	if in.entered[list] {
+		return nil, unsupported(reasonTensorCall, "an argument that holds itself")
+	}
+	items, err := list.contents(in)
+	if err != nil {
+		return nil, err
+	}
+	in.entered[list] = true
+	defer delete(in.entered, list)
+	return in.graphList(items, false)
 }
 
 func (in *Interpreter) graphList(values []Value, tuple bool) (graph.Value, error) {
@@ -923,11 +933,11 @@ func (in *Interpreter) spreadSize(arguments Arguments) (Arguments, error) {
 
 // capturable tells operations over tensors and functions that make tensors from functions of torch's own state.
 func (in *Interpreter) capturable(name string, arguments Arguments) bool {
-	if in.holdsTensor(arguments.Positional) {
+	if in.holdsTensor(arguments.Positional, nil) {
 		return true
 	}
 	for _, keyword := range arguments.Keywords {
-		if in.holdsTensor([]Value{keyword.Value}) {
+		if in.holdsTensor([]Value{keyword.Value}, nil) {
 			return true
 		}
 	}
@@ -939,7 +949,8 @@ func (in *Interpreter) capturable(name string, arguments Arguments) bool {
 	return false
 }
 
-func (in *Interpreter) holdsTensor(values []Value) bool {
+// holdsTensor says whether values are tensors or hold some; within are the lists around them, which may be among them again.
+func (in *Interpreter) holdsTensor(values []Value, within []*List) bool {
 	for _, value := range values {
 		real, err := in.look(value)
 		if err != nil {
@@ -949,12 +960,12 @@ func (in *Interpreter) holdsTensor(values []Value) bool {
 		case *Tensor:
 			return true
 		case *Tuple:
-			if in.holdsTensor(v.items) {
+			if in.holdsTensor(v.items, within) {
 				return true
 			}
 		case *List:
 			items, err := v.contents(in)
-			if err == nil && in.holdsTensor(items) {
+			if err == nil && !slices.Contains(within, v) && in.holdsTensor(items, append(within, v)) {
 				return true
 			}
 		}

@@ -131,6 +131,13 @@ def the_only_one_of_several_views(x: torch.Tensor, log: list[Any]) -> Any:
     outcome_of(lambda: piece.mul_(2), log)
 
 
+def a_list_in_itself(x: torch.Tensor, items: list[Any], log: list[Any]) -> None:
+    items.append(items)
+    outcome_of(lambda: torch.tensor(items), log)
+    outcome_of(lambda: torch.cat(items), log)
+    items.clear()
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (subtraction, [(torch.ones(2, 3), TRUTHS, []), (torch.ones(()), TRUTHS, []), (TRUTHS, TRUTHS, [])]),
     (a_dimension_that_is_not_there, [(torch.ones(3), []), (torch.tensor(1.0), [])]),
@@ -148,6 +155,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (a_row_from_before_a_break, [(torch.ones(4, 3), 3), (torch.ones(4, 3), 1)]),
     (sums_of_itself_the_other_way, [(torch.arange(9.0).view(3, 3),)]),
     (the_only_one_of_several_views, [(torch.ones(3, requires_grad=True), [])]),
+    (a_list_in_itself, [(torch.ones(3), [], []), (torch.ones(3), [1.0], [])]),
     (a_product_with_itself, [(torch.ones(3, 3),), (torch.ones(1, 1),)]),
 ]
 
