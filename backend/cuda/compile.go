@@ -4,6 +4,7 @@ import (
 	"github.com/cockroachdb/errors"
 
 	"fusee/backend/cuda/nvrtc"
+	"fusee/backend/cuda/workers"
 	"fusee/backend/loop"
 )
 
@@ -12,7 +13,8 @@ type Compiler struct {
 	Library      *nvrtc.Library
 	Architecture string // such as "sm_90"
 	Options      Options
-	NoCache      bool // keep NVRTC from its own disk cache, for measurements
+	Workers      *workers.Pool // processes that help; nil for none
+	NoCache      bool          // keep NVRTC from its own disk cache, for measurements
 }
 
 // Kernel is a compiled kernel: its source and launch shape, and a cubin.
@@ -36,11 +38,18 @@ func (c *Compiler) Compile(kernels []*loop.Kernel) ([]Kernel, error) {
 			Name: kernel.Name + ".cu", Source: source.Text, Architecture: c.Architecture, NoCache: c.NoCache,
 		}
 	}
-	for i, outcome := range c.Library.CompileAll(programs) {
+	for i, outcome := range c.compileAll(programs) {
 		if outcome.Err != nil {
 			return nil, errors.WithDetail(outcome.Err, kernels[i].String())
 		}
 		results[i].Image = outcome.Image
 	}
 	return results, nil
+}
+
+func (c *Compiler) compileAll(programs []nvrtc.Program) []nvrtc.Result {
+	if c.Workers == nil {
+		return c.Library.CompileAll(programs)
+	}
+	return c.Workers.CompileAll(programs, c.Library.Compile)
 }

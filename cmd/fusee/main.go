@@ -37,7 +37,7 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCacheCommand(), newDisCommand(), newDoctorCommand(), newExplainCommand(), newReasonsCommand(), newReplayCommand(), newServeCommand())
+	root.AddCommand(newCacheCommand(), newCompileCUDACommand(), newDisCommand(), newDoctorCommand(), newExplainCommand(), newReasonsCommand(), newReplayCommand(), newServeCommand())
 	return root
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/cockroachdb/errors"
 	"github.com/spf13/cobra"
@@ -16,6 +17,9 @@ const maxStack = 128 << 20 // bytes of one goroutine
 // gcPercent lets the heap grow to five times what is in use, 16 MiB at least, before it is collected: most compilations then end without a
 // collection, and what they leave is small.
 const gcPercent = 400
+
+// ownProgram is what this process runs, even where its file has been replaced since.
+const ownProgram = "/proc/self/exe"
 
 // newServeCommand returns the command that the Python package starts: it compiles for the process at the other end of a socket.
 func newServeCommand() *cobra.Command {
@@ -32,11 +36,14 @@ func newServeCommand() *cobra.Command {
 			// A runaway recursion ends the process early instead of filling memory; the program then runs on in plain Python.
 			debug.SetMaxStack(maxStack)
 			debug.SetGCPercent(gcPercent)
+			syscall.CloseOnExec(descriptor) // the host must see it close when this process ends, whoever that started
 			stream := os.NewFile(uintptr(descriptor), "host")
 			if stream == nil {
 				return errors.Newf("descriptor %d is not open", descriptor)
 			}
-			return service.New(version, trace.NewConnection(stream)).Run()
+			server := service.New(version, trace.NewConnection(stream))
+			server.UseWorkers(ownProgram)
+			return server.Run()
 		},
 	}
 	command.Flags().IntVar(&descriptor, "fd", descriptor, "descriptor of the socket to the Python process")

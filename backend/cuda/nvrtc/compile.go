@@ -127,3 +127,12 @@ func (l *Library) CompileAll(programs []Program) []Result {
 	group.Wait()
 	return results
 }
+
+// Warm compiles an empty kernel, which makes the library set up what it keeps for later ones. Without an architecture it takes one
+// that the library knows.
+func (l *Library) Warm(architecture string) {
+	if architecture == "" && len(l.architectures) > 0 {
+		architecture = fmt.Sprintf("sm_%d", l.architectures[0])
+	}
+	_, _ = l.Compile(Program{Name: "warm.cu", Source: `extern "C" __global__ void warm() {}`, Architecture: architecture}) // a failure will show again
+}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"fmt"
 	"os"
 	"sync"
 
@@ -12,6 +11,7 @@ import (
 	"fusee/backend/cpu"
 	"fusee/backend/cuda"
 	"fusee/backend/cuda/nvrtc"
+	"fusee/backend/cuda/workers"
 	"fusee/backend/loop"
 	"fusee/bytecode"
 	"fusee/trace"
@@ -29,6 +29,8 @@ type codeGenerators interface {
 	forDevices(architecture string) map[string]backend.Emitter
 	// missing says what keeps kernels for a device type from being made here, "" where nothing does or nobody could help it.
 	missing(device, architecture string) string
+	// foresee is told that kernels for a GPU of this architecture may be needed soon.
+	foresee(architecture string)
 	// takeWarnings returns what went wrong beside a compile since it was asked last, such as a cache folder that cannot be used.
 	takeWarnings() []string
 	// close ends the work; the host has gone.
@@ -48,10 +50,15 @@ type emitters struct {
 	nvrtcOnce sync.Once
 	nvrtc     *nvrtc.Library
 	nvrtcFail error
+	cold      bool                     // there was nothing in the disk cache
+	program   string                   // what the workers run; "" where none may be started
+	workers   map[string]*workers.Pool // by architecture
 }
 
-func newEmitters(hello bytecode.Object) codeGenerators {
-	e := &emitters{toolchain: cpu.NewToolchain(trace.Text(hello, "llvm")), nvrtcPath: trace.Text(hello, "nvrtc")}
+func newEmitters(hello bytecode.Object, program string) codeGenerators {
+	e := &emitters{
+		toolchain: cpu.NewToolchain(trace.Text(hello, "llvm")), nvrtcPath: trace.Text(hello, "nvrtc"), program: program, workers: map[string]*workers.Pool{},
+	}
 	e.target, e.cpuReady = cpu.HostTarget()
 	folder := trace.Text(hello, "cache_dir")
 	if folder != "" {
@@ -65,7 +72,7 @@ func newEmitters(hello bytecode.Object) codeGenerators {
 		}
 		e.cache = opened
 	}
-	if e.cache == nil || e.cache.Empty() {
+	if e.cold = e.cache == nil || e.cache.Empty(); e.cold {
 		e.start(trace.Text(hello, "cuda_arch"))
 	}
 	return e
@@ -82,16 +89,26 @@ func (e *emitters) start(architecture string) {
 	}
 }
 
-// warmNVRTC compiles an empty kernel, which makes the library set up what it keeps for later ones.
 func (e *emitters) warmNVRTC(architecture string) {
-	library, err := e.library()
-	if err != nil {
-		return // it will show again where it matters
+	if library, err := e.library(); err == nil { // else it will show again where it matters
+		library.Warm(architecture)
 	}
-	if supported := library.Architectures(); architecture == "" && len(supported) > 0 {
-		architecture = fmt.Sprintf("sm_%d", supported[0])
+}
+
+// foresee starts the processes that help compiling for a GPU while a function is still being captured, unless the disk cache may well
+// hold its kernels.
+func (e *emitters) foresee(architecture string) {
+	if e.cold && architecture != "" && e.nvrtcPath != "" {
+		e.workersFor(architecture).Start()
 	}
-	library.CompileAll([]nvrtc.Program{{Name: "warm.cu", Source: `extern "C" __global__ void warm() {}`, Architecture: architecture}})
+}
+
+// workersFor gives the pool of an architecture. One goroutine at a time calls it.
+func (e *emitters) workersFor(architecture string) *workers.Pool {
+	if e.workers[architecture] == nil {
+		e.workers[architecture] = newWorkers(e.program, e.nvrtcPath, architecture)
+	}
+	return e.workers[architecture]
 }
 
 func (e *emitters) machine() (name string, vectorMath bool) {
@@ -111,8 +128,13 @@ func (e *emitters) missing(device, architecture string) string {
 	return ""
 }
 
-// close trims the disk cache, in which the host keeps conversations without counting them.
-func (e *emitters) close() { _ = e.cache.EnforceLimit() } // nobody is left to be told
+// close ends the workers and trims the disk cache, in which the host keeps conversations without counting them.
+func (e *emitters) close() {
+	for _, pool := range e.workers {
+		pool.Stop()
+	}
+	_ = e.cache.EnforceLimit() // nobody is left to be told
+}
 
 func (e *emitters) takeWarnings() []string {
 	taken := e.warnings
@@ -185,7 +207,11 @@ func (c *cudaEmitter) compile(missing []*loop.Kernel, places []int, keys []cache
 	if err != nil {
 		return errors.WithHint(err, "kernels for the GPU are compiled by NVRTC, which comes with torch's CUDA packages")
 	}
-	compiler := &cuda.Compiler{Library: library, Architecture: c.architecture, Options: cuda.OptionsFor(c.architecture)}
+	pool := c.owner.workersFor(c.architecture)
+	if len(missing) >= worthWorkers {
+		pool.Start()
+	}
+	compiler := &cuda.Compiler{Library: library, Architecture: c.architecture, Options: cuda.OptionsFor(c.architecture), Workers: pool}
 	compiled, err := compiler.Compile(missing)
 	if err != nil {
 		return err

@@ -119,6 +119,8 @@ func (r *recording) generators(hello bytecode.Object) codeGenerators {
 
 func (r *recording) close() {}
 
+func (r *recording) foresee(string) {}
+
 func (r *recording) missing(string, string) string { return "" }
 
 func (r *recording) takeWarnings() []string { return nil }

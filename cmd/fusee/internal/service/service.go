@@ -44,7 +44,14 @@ type Compilation struct {
 
 // New makes a service over a transport. version is that of the binary.
 func New(version string, transport trace.Transport) *Service {
-	return &Service{version: version, transport: transport, clock: time.Now, newGenerators: newEmitters}
+	s := &Service{version: version, transport: transport, clock: time.Now}
+	s.UseWorkers("")
+	return s
+}
+
+// UseWorkers has kernels for a GPU compiled by several processes, each a run of program with WorkerCommand; "" for none.
+func (s *Service) UseWorkers(program string) {
+	s.newGenerators = func(hello bytecode.Object) codeGenerators { return newEmitters(hello, program) }
 }
 
 // Run serves until the host closes the connection.
@@ -130,6 +137,9 @@ func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
 	request, err := parseRequest(wire)
 	if err != nil {
 		return nil, err
+	}
+	if mentionsGPU(wire) {
+		s.generators.foresee(request.architecture)
 	}
 	request.capture.Derive = func(g *graph.Graph) error { return s.derive(g, request) }
 	compilation := &Compilation{times: &bytecode.Dict{}}
