@@ -3,6 +3,8 @@ package backend
 import (
 	"slices"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/graph"
 )
 
@@ -62,6 +64,9 @@ func fuse(c *compilation) error {
 		}
 	}
 	c.groups = f.groups
+	if c.compiler.options.Check {
+		return f.verifyStores()
+	}
 	return nil
 }
 
@@ -429,26 +434,34 @@ func (f *fusion) mustStore(op *operation, g *group) bool {
 	return op.outputs[0].output || op.leavesMemory(g) || slices.ContainsFunc(consumers(op), func(user *operation) bool { return user.group != g })
 }
 
-// storable reports whether each element is computed at exactly one point of the kernel's outer space or of its whole space.
+// storable reports whether each element is computed at exactly one point of the kernel's outer space or of its whole space, and at one even where the
+// dimensions that the operation does not have are empty.
 func (f *fusion) storable(op *operation, g *group, m mapping) bool {
 	if op.kind == reduction {
 		return true // extension has made sure that all it leaves out is inner
 	}
-	covered := make([]bool, len(g.space))
-	for _, dimension := range m {
-		if dimension >= 0 {
-			covered[dimension] = true
-		}
-	}
-	outer, all := true, true
+	all, outer, visited := true, true, true
 	for dimension, size := range g.space {
-		if isStatic(size, 1) || covered[dimension] {
+		if isStatic(size, 1) || m.has(dimension) {
 			continue
 		}
 		all = false
 		outer = outer && g.inner[dimension]
+		visited = visited && f.shapes.AtLeast(size, 1)
 	}
-	return all || outer && g.hasInner()
+	return all || outer && g.hasInner() && (visited || !g.runsInside(m))
+}
+
+// verifyStores checks that kernels compute every element of what they store. The error names the operation.
+func (f *fusion) verifyStores() error {
+	for _, g := range f.groups {
+		for _, op := range g.members {
+			if !g.library && g.stored[op.outputs[0]] && !f.storable(op, g, g.mappings[op]) {
+				return errors.Newf("%s is stored by a kernel that does not compute each of its elements once", op.name)
+			}
+		}
+	}
+	return nil
 }
 
 // rowLimit and pointLimit keep reductions from taking parallelism away: a kernel with fewer outer points than pointLimit may only reduce

@@ -308,6 +308,15 @@ func (e *ShapeEnvironment) Equal(a, b Size) bool {
 	return a.Hint == b.Hint
 }
 
+// AtLeast reports whether a size is certain to be no less than bound, whatever its symbols are. It records no guard.
+func (e *ShapeEnvironment) AtLeast(s Size, bound int64) bool {
+	if s.Expr == nil {
+		return s.Hint >= bound
+	}
+	low, ok := e.least(e.Canonical(s).polynomial())
+	return ok && low >= bound
+}
+
 // Less decides a < b.
 func (e *ShapeEnvironment) Less(a, b Size) bool { return !e.LessEqual(b, a) }
 

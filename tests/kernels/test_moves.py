@@ -124,3 +124,17 @@ def test_sizes(planner: Planner, size: int) -> None:
     for function in functions:
         compiled = planner.compile(function, x, y)
         assert torch.allclose(compiled(x, y)[0], function(x, y), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("copies", [0, 1, 3])
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.int64), ids=str)
+def test_what_is_returned_is_stored_where_no_point_reads_it(planner: Planner, dtype: torch.dtype, copies: int) -> None:
+    x = torch.arange(21).reshape(1, 3, 7).to(dtype)
+
+    def spread(x: torch.Tensor) -> list[torch.Tensor]:
+        z, row = x + 1, x[:, :1] * 2
+        return [z, z.expand(copies, -1, -1).sum(), row, row.expand(-1, copies, -1).amax(2)]
+
+    want = spread(x)
+    for got in (planner.compile(spread, x)(x), planner.run_on_wasm(spread, x)):
+        assert got is not None and all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
