@@ -74,6 +74,8 @@ type functionaliser struct {
 	// severed marks views of what requires gradients, made while gradients were not recorded: to autograd they are leaves.
 	severed     map[key]bool
 	overwritten *overwritten
+	// copies holds, of each leaf that the source makes, what stands for it: several where its memory was rewritten in between.
+	copies map[key][]graph.Value
 	// whole says that backward runs within the graph, so that nothing is drawn again.
 	whole bool
 }
@@ -82,7 +84,7 @@ func newFunctionaliser(d *differentiation) *functionaliser {
 	return &functionaliser{
 		graph: &graph.Graph{Name: d.source.Name, Inputs: d.source.Inputs, Shapes: d.source.Shapes}, state: d.state,
 		values: map[key]graph.Value{}, generation: map[key]int{}, made: map[key]int{}, changed: map[*graph.Input]bool{},
-		severed: map[key]bool{}, overwritten: d.overwritten,
+		severed: map[key]bool{}, overwritten: d.overwritten, copies: map[key][]graph.Value{},
 	}
 }
 
@@ -108,6 +110,10 @@ func (f *functionaliser) view(n *graph.Node) {
 	for i, o := range n.Outputs {
 		v := n.Output(i)
 		f.values[keyOf(v)], f.made[keyOf(v)] = node.Output(i), f.generation[keyOf(rootOf(v))]
+		if n.MakesLeaf() {
+			f.copies[keyOf(v)] = append(f.copies[keyOf(v)], node.Output(i))
+			continue
+		}
 		if n.Unrecorded {
 			node.Outputs[i].Meta.RequiresGrad = false
 		} else if f.made[keyOf(v)] > 0 && o.Meta.DType.IsDifferentiable() && !strings.HasPrefix(n.Target, "aten.detach.") {
@@ -194,7 +200,7 @@ func checkWritten(n *graph.Node) error {
 // rewrite computes what an in-place operation stores and takes it for the target from here on.
 func (f *functionaliser) rewrite(n *graph.Node) error {
 	target := n.Mutates[0]
-	if n.Unrecorded && slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) {
+	if n.Unrecorded && !leafMemory(target) && slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) {
 		return refuse("%s changes, unrecorded, an intermediate that gradients flow through", n.Target)
 	}
 	e, before, start := f.emitter(n), f.current(target), len(f.graph.Nodes)
@@ -208,6 +214,15 @@ func (f *functionaliser) rewrite(n *graph.Node) error {
 	}
 	f.overwritten.note(before, f.graph.Nodes[start:])
 	return f.write(e, target, value)
+}
+
+// leafMemory says whether a value is a leaf that the graph makes, or another name of it: what is written there unrecorded has no part in its history.
+func leafMemory(v graph.Value) bool {
+	for relation := relationOf(v); relation.Kind == graph.RelationSame; relation = relationOf(v) {
+		v = relation.Of
+	}
+	o, made := v.(*graph.Output)
+	return made && o.Node.MakesLeaf()
 }
 
 // emitter appends operations in the place of a node, recorded where that was.
@@ -277,6 +292,9 @@ func (f *functionaliser) write(e *emitter, target, value graph.Value) error {
 
 // writtenThrough gives what a tensor holds once a value was stored through a view of it.
 func (f *functionaliser) writtenThrough(e *emitter, view *graph.Output, value, base graph.Value) (graph.Value, error) {
+	if view.Node.MakesLeaf() || strings.HasPrefix(view.Node.Target, "aten.detach.") {
+		return value, nil
+	}
 	derivative, ok := graph.DerivativeOf(view.Node.Target)
 	if ok && metaOf(view).DType == metaOf(base).DType {
 		if written, err := e.inverse(view, derivative, value, base, f.graph.Shapes.Equal(f.elements(value), f.elements(base))); err == nil && f.graph.Shapes.AllEqual(metaOf(written).Sizes, metaOf(base).Sizes) {

@@ -154,6 +154,9 @@ func (j *joiner) forward(n *graph.Node) error {
 
 // operation copies a node of the functional graph, or writes what stands for it where gradients flow through it.
 func (j *joiner) operation(n *graph.Node) error {
+	if n.MakesLeaf() {
+		return j.leaf(n)
+	}
 	recorded := slices.ContainsFunc(n.Outputs, func(o graph.OutputInfo) bool { return o.Meta.RequiresGrad }) && j.differentiates(n)
 	reached := slices.ContainsFunc(argumentsOf(n), func(v graph.Value) bool { return j.isTracked(j.replace(v)) })
 	if recorded && !reached {

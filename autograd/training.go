@@ -80,6 +80,8 @@ type differentiation struct {
 	result  *Training
 	// overwritten is what in-place operations wrote of the functional graph's values, or of what stands for them later.
 	overwritten *overwritten
+	// leaves says of each of a whole step's leaves in the functional graph what else stands for it.
+	leaves map[key][]graph.Value
 	// laidOut is the functional graph in the layouts that its operators like best, and laidResults are the results in it.
 	laidOut     *graph.Graph
 	laidResults []graph.Value

@@ -42,7 +42,7 @@ func expand(g *graph.Graph, state graph.State) (*Whole, error) {
 		return nil, err
 	}
 	j := newJoiner(d)
-	j.whole = newWholeStep(d.result.Functional)
+	j.whole = newWholeStep(d.result.Functional, d.leaves)
 	for _, n := range d.result.Functional.Nodes {
 		if err := j.step(n); err != nil {
 			return nil, err
@@ -108,7 +108,12 @@ func (d *differentiation) functionalUpToGradients() ([]graph.Value, error) {
 			return nil, err
 		}
 	}
-	d.result.Functional = f.graph
+	d.result.Functional, d.leaves = f.graph, map[key][]graph.Value{}
+	for _, copies := range f.copies {
+		for _, v := range copies {
+			d.leaves[keyOf(v)] = copies
+		}
+	}
 	finals := make([]graph.Value, len(lowered.Outputs))
 	for i, v := range lowered.Outputs {
 		finals[i] = mapped(v, f.current)
@@ -123,12 +128,14 @@ type wholeStep struct {
 	reached map[*graph.Node]bool
 	// stale holds the nodes that read memory which was written since.
 	stale map[*graph.Node]bool
+	// leaves says of leaves that the graph makes what else stands for them.
+	leaves map[key][]graph.Value
 	// given holds the gradients that were handed out, each of which has memory of its own.
 	given map[key]bool
 }
 
-func newWholeStep(functional *graph.Graph) *wholeStep {
-	w := &wholeStep{functional: functional, reached: map[*graph.Node]bool{}, stale: map[*graph.Node]bool{}, given: map[key]bool{}}
+func newWholeStep(functional *graph.Graph, leaves map[key][]graph.Value) *wholeStep {
+	w := &wholeStep{functional: functional, leaves: leaves, reached: map[*graph.Node]bool{}, stale: map[*graph.Node]bool{}, given: map[key]bool{}}
 	for i, n := range functional.Nodes {
 		if n.AsksForGradients() {
 			maps.Copy(w.reached, functional.HistoryOf(graph.Tensors(n.Args[0]), functional.Nodes[:i]).Nodes)
@@ -188,7 +195,7 @@ func (j *joiner) answer(n *graph.Node) error {
 		}
 	}
 	for k, v := range graph.Tensors(n.Args[1]) {
-		found := j.gradients[keyOf(j.replace(v))]
+		found := j.gradientOf(e, v)
 		if found == nil {
 			return refuse("no gradient reaches tensor %d of those that one is asked of", k)
 		}
@@ -202,6 +209,42 @@ func (j *joiner) answer(n *graph.Node) error {
 		j.values[keyOf(n.Output(k))] = owned
 	}
 	return nil
+}
+
+// gradientOf is what has flown to a tensor, nil where nothing has; to a leaf it flows through all that stands for it.
+func (j *joiner) gradientOf(e *emitter, v graph.Value) graph.Value {
+	copies := j.whole.leaves[keyOf(v)]
+	if copies == nil {
+		return j.gradients[keyOf(j.replace(v))]
+	}
+	var sum graph.Value
+	for _, one := range copies {
+		part := graph.Value(nil)
+		if now := j.replace(one); now != nil {
+			part = j.gradients[keyOf(now)]
+		}
+		switch {
+		case sum == nil:
+			sum = part
+		case part != nil:
+			sum = e.call("add", sum, part)
+		}
+	}
+	return sum
+}
+
+// leaf writes what stands for a leaf that the graph makes: another name of its memory, which gradients flow to.
+func (j *joiner) leaf(n *graph.Node) error {
+	if j.whole == nil {
+		return refuse("a leaf is made in the graph")
+	}
+	e := j.emitter()
+	e.appended = nil
+	alias := e.call("detach", j.replace(n.Args[0]))
+	if e.err == nil {
+		j.values[keyOf(n.Output(0))], j.tracked[keyOf(alias)] = alias, true
+	}
+	return e.err
 }
 
 // seedOf starts with the gradient of an output, which is 1 where none is given.

@@ -40,7 +40,7 @@ func root(v Value) Value {
 
 func isDetached(v Value) bool {
 	o, ok := v.(*Output)
-	return ok && slices.Contains([]string{"detach", "data", "alias_detached"}, nodeName(o.Node.Target))
+	return ok && (o.Node.MakesLeaf() || slices.Contains([]string{"detach", "data", "alias_detached"}, nodeName(o.Node.Target)))
 }
 
 // RequiresGrad says whether a tensor requires gradients at this point of the graph: by its own metadata, or because a

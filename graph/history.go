@@ -12,6 +12,25 @@ import (
 // is true where it is there, says that the gradients have a history themselves (create_graph).
 const GradientsTarget = "fusee._gradients.of"
 
+// LeafTarget is the operation that has a tensor require gradients from here on: `leaf(tensor)` of the host's module fusee._gradients. To autograd its
+// result is a leaf, whatever made the memory that it shares with its argument; Python gives the argument itself.
+const LeafTarget = "fusee._gradients.leaf"
+
+// MakesLeaf says whether the node is one of LeafTarget.
+func (n *Node) MakesLeaf() bool { return n.Target == LeafTarget }
+
+// MakesLeaves says whether gradients may end at tensors that the graph makes.
+func (g *Graph) MakesLeaves() bool { return slices.ContainsFunc(g.Nodes, (*Node).MakesLeaf) }
+
+// AppendLeaf appends an operation of LeafTarget, recorded whether or not gradients are.
+func (g *Graph) AppendLeaf(v Value, origin Origin) *Node {
+	m := *meta(v)
+	m.RequiresGrad, m.Flags = true, m.Flags&^FlagGradFn|FlagLeaf
+	node := g.Append(LeafTarget, []Value{v}, nil, []OutputInfo{{Meta: m, Relation: ViewOf(v)}}, nil)
+	node.Origin = origin
+	return node
+}
+
 // AsksForGradients says whether the node is one of GradientsTarget.
 func (n *Node) AsksForGradients() bool { return n.Target == GradientsTarget }
 
@@ -28,6 +47,9 @@ func (g *Graph) HasGradients() bool { return slices.ContainsFunc(g.Nodes, (*Node
 type History struct {
 	Nodes  map[*Node]bool
 	Inputs []*Input // that require gradients, in order of the graph
+	Leaves []*Node  // of LeafTarget, in order of the graph
+	// Hidden is an operation that gradients flow back to and from there to nothing that the graph names, nil where there is none.
+	Hidden *Node
 	wanted map[storageKey]bool
 	roots  map[storageKey]bool
 }
@@ -42,17 +64,31 @@ func (g *Graph) HistoryOf(tensors []Value, nodes []*Node) *History {
 		if !n.Recorded() || !h.reaches(n) {
 			continue
 		}
-		h.Nodes[n] = true
-		for _, v := range n.differentiable() {
-			h.want(g, v)
-		}
+		h.through(g, n)
 	}
+	slices.Reverse(h.Leaves)
 	for _, input := range g.Inputs {
 		if h.wanted[keyOf(input)] {
 			h.Inputs = append(h.Inputs, input)
 		}
 	}
 	return h
+}
+
+// through goes on from an operation to what gradients flow to from there.
+func (h *History) through(g *Graph, n *Node) {
+	if n.MakesLeaf() {
+		h.Leaves = append(h.Leaves, n)
+		return
+	}
+	h.Nodes[n] = true
+	arguments := slice.Filter(n.differentiable(), g.RequiresGrad)
+	for _, v := range arguments {
+		h.want(g, v)
+	}
+	if len(arguments) == 0 && len(n.Mutates) == 0 {
+		h.Hidden = n
+	}
 }
 
 func keywordValues(n *Node) []Value {

@@ -43,7 +43,7 @@ type cachedCast struct {
 }
 
 func (l *lowering) lowerNode(n *Node) error {
-	if strings.HasPrefix(n.Target, "aten.") || n.AsksForGradients() || n.Function != nil {
+	if strings.HasPrefix(n.Target, "aten.") || n.AsksForGradients() || n.MakesLeaf() || n.Function != nil {
 		l.copyNode(n)
 		return nil
 	}

@@ -207,6 +207,9 @@ func (in *Interpreter) checkOutputs(request *gradientRequest) error {
 func (in *Interpreter) historyOf(request *gradientRequest) (*graph.History, error) {
 	values := slice.Map(request.outputs, func(t *Tensor) graph.Value { return t.value })
 	history := in.graph.HistoryOf(values, in.graph.Nodes)
+	if history.Hidden != nil {
+		return nil, unsupported(reasonAutograd, "gradients flow to what %s made", history.Hidden.Target)
+	}
 	for n := range history.Nodes {
 		if in.autocast.enabled() && in.castsBackward(n) {
 			return nil, unsupported(reasonAutograd, "backward under autocast, of operations that were computed in another type")
@@ -252,6 +255,13 @@ func (in *Interpreter) findLeaves(request *gradientRequest) error {
 		}
 		request.inputs = append(request.inputs, t)
 	}
+	for _, n := range history.Leaves {
+		t := in.tensorOf(n.Output(0))
+		if t == nil {
+			return unsupported(reasonAutograd, "gradients flow to a leaf that is another one since")
+		}
+		request.inputs = append(request.inputs, t)
+	}
 	if len(request.inputs) == 0 {
 		return unsupported(reasonAutograd, "gradients flow to no argument")
 	}
@@ -261,6 +271,9 @@ func (in *Interpreter) findLeaves(request *gradientRequest) error {
 // checkLeaves sees that nothing but the gradients of leaves changes: hooks are left to Python.
 func (in *Interpreter) checkLeaves(request *gradientRequest) error {
 	for _, t := range request.inputs {
+		if in.isLeaf(t) {
+			continue
+		}
 		input, given := t.value.(*graph.Input)
 		if !given || t.id == 0 || input.Meta.Flags&(graph.FlagGradFn|graph.FlagHooked|graph.FlagNotPlain) != 0 || t.meta.Flags&graph.FlagConjNeg != 0 {
 			return unsupported(reasonAutograd, "gradients flow to a tensor with hooks, or to one that is no leaf")
@@ -303,8 +316,8 @@ func (in *Interpreter) appendGradients(request *gradientRequest) ([]Value, error
 	node := in.graph.Append(graph.GradientsTarget, request.arguments(outputs, inputs, seeds), nil, infos, nil)
 	node.Unrecorded, node.Origin, node.Result = !request.create, in.origin(), allOutputs(node)
 	in.activity++
-	if request.create && !in.differentiatesAgain {
-		in.differentiatesAgain, in.firstAgain = true, in.frame.step
+	if request.create {
+		in.needDerivation("gradients that are differentiated again")
 	}
 	if !request.retain {
 		in.freed = append(in.freed, freedHistory{history, in.frame.step})

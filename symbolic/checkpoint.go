@@ -145,8 +145,8 @@ func (in *Interpreter) markCheckpoint(call *checkpointCall, nodes []*graph.Node,
 	}
 	for _, n := range nodes {
 		switch {
-		case n.AsksForGradients():
-			return unsupported(reasonCheckpoint, "gradients are asked for in it")
+		case n.AsksForGradients() || n.MakesLeaf():
+			return unsupported(reasonCheckpoint, "gradients are asked for in it, or end there")
 		case n.Random && !call.preserve:
 			return unsupported(reasonCheckpoint, "random numbers are drawn anew for backward")
 		case slices.ContainsFunc(n.Mutates, func(v graph.Value) bool { return !ownsResult(v) }):

@@ -276,10 +276,11 @@ func (in *Interpreter) guardShapes() {
 	}
 }
 
-// derive shows the finished graph to whoever derives graphs from it, and guards what they decided. Gradients that are differentiated again, and that
-// this does not express, are left to Python: only that knows which leaves they flow to.
+// derive shows the finished graph to whoever derives graphs from it, and guards what they decided. Where this does not
+// express gradients that are differentiated again, or that flow to a leaf made in the function, what begins them is left to Python: only that knows
+// which leaves there are.
 func (in *Interpreter) derive() error {
-	if !in.differentiatesAgain && len(in.graph.UsedSymbols()) == 0 {
+	if !in.derivation.needed && len(in.graph.UsedSymbols()) == 0 {
 		return nil
 	}
 	err := errors.New("an operation is not in the op table")
@@ -288,8 +289,8 @@ func (in *Interpreter) derive() error {
 		in.graph.Canonicalise()
 		in.guardShapes()
 	}
-	if err != nil && in.differentiatesAgain {
-		return &restart{step: in.firstAgain, reason: &Unsupported{reasonAutograd, "gradients that are differentiated again: " + errors.UnwrapAll(err).Error()}}
+	if err != nil && in.derivation.needed {
+		return &restart{step: in.derivation.step, reason: &Unsupported{reasonAutograd, in.derivation.what + ": " + errors.UnwrapAll(err).Error()}}
 	}
 	return nil
 }

@@ -22,6 +22,9 @@ func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
 	if given := t.attributes["grad"]; given != nil {
 		return given, nil // of a tensor made during capture
 	}
+	if in.isLeaf(t) {
+		return none(), nil
+	}
 	if t.id == 0 {
 		return nil, unsupported(reasonAttribute, "Tensor.grad")
 	}
@@ -40,16 +43,21 @@ func (in *Interpreter) lazyAttribute(t *Tensor, name string) (Value, error) {
 	return &Lazy{reference: outcome.Value, source: t.source.Child("attr", name)}, nil
 }
 
-// setGradient models t.grad = value of an existing leaf, where value is None or a plain tensor that fits; the setter's errors are left to Python.
+// setGradient models t.grad = value of a leaf, where value is None or a plain tensor that fits; the setter's errors are left to Python.
 func (in *Interpreter) setGradient(t *Tensor, value Value) error {
 	value, err := in.real(value)
 	if err != nil {
 		return err
 	}
-	if t.id == 0 || t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 || !isNone(value) && !t.fitsGradient(value) {
+	made := in.isLeaf(t)
+	if t.id == 0 && !made || t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 || !isNone(value) && !t.fitsGradient(value) {
 		return unsupported(reasonMutation, "tensor attribute grad")
 	}
 	in.activity++
+	if made {
+		t.gradient = value // which is seen in the capture alone, as the leaf is
+		return nil
+	}
 	in.outside++
 	if t.gradient == nil {
 		in.effects = append(in.effects, &gradientEffect{t})

@@ -89,10 +89,8 @@ type Interpreter struct {
 	tensors     []*Tensor // made by the graph's nodes
 	generators  []*Generator
 	freed       []freedHistory // by gradients that the graph asks for
-	// differentiatesAgain says that the graph asks for gradients which have a history, firstAgain at which step it did so first.
-	differentiatesAgain bool
-	firstAgain          int
-	wired               []graph.Value // tensors that the host was told about, by number
+	derivation  derivation
+	wired       []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int

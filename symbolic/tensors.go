@@ -237,6 +237,9 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 	if value, handled, err := in.overriddenOperator(target, arguments); handled || err != nil {
 		return value, err
 	}
+	if value, handled, err := in.factoryOfLeaf(target, arguments); handled || err != nil {
+		return value, err
+	}
 	args, keywords, err := in.graphArguments(arguments)
 	if err != nil {
 		return nil, err
@@ -696,8 +699,15 @@ func (v *Tensor) setAttribute(in *Interpreter, name string, value Value) error {
 		_, err = in.tailCall(setter, Arguments{Positional: []Value{v, value}})
 		return err
 	}
-	if descriptor, ok := found.(*Builtin); ok && descriptor.name == "Tensor.grad" && value != nil {
-		return in.setGradient(v, value)
+	if descriptor, ok := found.(*Builtin); ok && value != nil {
+		switch descriptor.name {
+		case "Tensor.grad":
+			return in.setGradient(v, value)
+		case "Tensor.data":
+			return in.setData(v, value)
+		case "Tensor.requires_grad":
+			return in.setFlag(v, value)
+		}
 	}
 	plainHook := owner != nil && (owner.name == "object" || !userClass(owner.name)) && hook != nil
 	if value == nil || !plainHook || found != nil && !userAttribute(found) || strings.HasPrefix(name, "__") || v.class != nil && !v.intercepted() {
@@ -827,7 +837,7 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 	case "requires_grad":
 		return boolean(t.meta.RequiresGrad), nil
 	case "is_leaf":
-		return boolean(!t.meta.RequiresGrad || t.id != 0 && t.meta.Flags&graph.FlagLeaf != 0), nil
+		return boolean(!t.meta.RequiresGrad || in.isLeaf(t) || t.id != 0 && t.meta.Flags&graph.FlagLeaf != 0), nil
 	case "is_cpu", "is_cuda":
 		return boolean(t.meta.Device.Type == name[3:]), nil
 	case "is_sparse", "is_quantized", "is_mkldnn", "is_meta", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_xla", "is_ipu", "is_maia", "is_vulkan", "is_mtia":
@@ -839,7 +849,7 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 	case "grad":
 		return in.tensorGradient(t)
 	case "grad_fn":
-		if !t.meta.RequiresGrad {
+		if !t.meta.RequiresGrad || in.isLeaf(t) {
 			return none(), nil
 		}
 	}
@@ -1107,11 +1117,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 	case "t_", "transpose_", "swapaxes_", "swapdims_", "unsqueeze_", "squeeze_", "as_strided_":
 		return modelled(in.reshapeInPlace(t, name, arguments))
 	case "requires_grad_":
-		flag, ok, err := in.singleFlag(Arguments{rest, arguments.Keywords})
-		if err == nil && ok && flag == t.meta.RequiresGrad {
-			return t, true, nil
-		}
-		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
+		return t, true, in.requiresGradientCall(t, Arguments{rest, arguments.Keywords})
 	case "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}

@@ -36,6 +36,11 @@ def of(
     return tuple(_place(leaf).copy_(gradient) for leaf, gradient in zip(inputs, found, strict=True))
 
 
+def leaf(tensor: Tensor) -> Tensor:
+    """The tensor, which requires gradients from here on (``LeafTarget`` of the compiler)."""
+    return tensor.requires_grad_()
+
+
 def apply(function: Any, *arguments: Any) -> Any:
     """What the ``torch.autograd.Function`` gives (``FunctionTarget`` of the compiler)."""
     return function.apply(*arguments)
