@@ -297,6 +297,9 @@ func (in *Interpreter) appendGradients(request *gradientRequest) ([]Value, error
 	if err != nil {
 		return nil, err
 	}
+	if flowsBefore(history, request.inputs) {
+		return nil, unsupported(reasonAutograd, "gradients flow to operations before the function")
+	}
 	outputs, seeds, inputs := graph.List{}, graph.List{}, graph.List{}
 	var infos []graph.OutputInfo
 	for k, t := range request.outputs {
@@ -323,6 +326,21 @@ func (in *Interpreter) appendGradients(request *gradientRequest) ([]Value, error
 		in.freed = append(in.freed, freedHistory{history, in.frame.step})
 	}
 	return in.realItems(node)
+}
+
+// flowsBefore says whether a tensor that operations before the function made may come from one whose gradient is asked for: part of that gradient
+// flows through those operations then.
+func flowsBefore(history *graph.History, asked []*Tensor) bool {
+	for _, made := range history.Inputs {
+		from := func(t *Tensor) bool {
+			input, given := t.value.(*graph.Input)
+			return given && input != made
+		}
+		if made.Meta.Flags&graph.FlagGradFn != 0 && slices.ContainsFunc(asked, from) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *gradientRequest) arguments(outputs, inputs, seeds graph.List) []graph.Value {

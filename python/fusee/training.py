@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _shim, pygraph
@@ -129,8 +129,14 @@ class TrainedGraph:
                 torch.cuda.default_generators[gpu].set_state(state)
             return self.replay(*inputs)
 
-    def recomputed(self, inputs: Tensors, given: Gradients, random_states: list[Tensor]) -> tuple[Any, ...]:
-        """Gradients by running the graph again under autograd; differentiable where gradients are recorded now."""
+    def recomputed(
+        self, inputs: Tensors, given: Gradients, random_states: list[Tensor], freed: Collection[int] = ()
+    ) -> tuple[Any, ...]:
+        """Gradients by running the graph again under autograd; differentiable where gradients are recorded now.
+
+        Backward has gone through the histories of the differentiable results ``freed`` before. Raises RuntimeError, as
+        autograd does, where it would need what operations saved there.
+        """
         import torch
 
         create_graph = torch.is_grad_enabled()
@@ -143,6 +149,7 @@ class TrainedGraph:
             present = [place for place, gradient in enumerate(given) if gradient is not None]
             if not present:
                 return self.by_input([None] * len(self.gradients))
+            self._free([results[place] for place in sorted(freed)], local)
             found = torch.autograd.grad(
                 [results[place] for place in present],
                 [local[index] for index in self.gradients],
@@ -151,6 +158,14 @@ class TrainedGraph:
                 allow_unused=True,
             )
         return self.by_input(found)
+
+    def _free(self, results: Tensors, inputs: Tensors) -> None:
+        """Go backward through the histories of results, which frees what their operations saved."""
+        import torch
+
+        if results:
+            reached = [inputs[index] for index in self.gradients]
+            torch.autograd.grad(results, reached, [torch.zeros_like(result) for result in results], allow_unused=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -169,6 +184,7 @@ def _function() -> Any:
             ctx.set_materialize_grads(False)
             ctx.graph = graph
             ctx.inputs = inputs
+            ctx.freed = set()
             ctx.versions = [getattr(value, "_version", 0) for value in inputs]  # numbers have none
             ctx.numbers = [read(inputs) for read in graph.numbers]
             ctx.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
@@ -202,8 +218,11 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     import torch
 
     graph: TrainedGraph = ctx.graph
-    read = list(ctx.saved_tensors)
     given = graph.chosen(gradients)
+    if ctx.freed:
+        return _gradients_again(ctx, given)
+    read = list(ctx.saved_tensors)
+    _note_freed(ctx, given)
     missing = any(gradient is None for gradient in given)
     if torch.is_grad_enabled() or (missing and not graph.linear) or all(gradient is None for gradient in given):
         return _recomputed(ctx, given)
@@ -213,6 +232,26 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     made = graph.backward.consume(read)
     found = graph.flowing(made, given) if missing else made
     return _recomputed(ctx, given) if found is None else graph.by_input(found)
+
+
+def _note_freed(ctx: Any, given: Gradients) -> None:
+    """Note the results whose histories this backward frees: those with a gradient, unless histories are kept."""
+    import torch
+
+    if not torch._C._autograd._get_current_graph_task_keep_graph():
+        ctx.freed.update(place for place, gradient in enumerate(given) if gradient is not None)
+
+
+def _gradients_again(ctx: Any, given: Gradients) -> tuple[Any, ...]:
+    """The gradients of the inputs where an earlier backward freed what the plan reads.
+
+    Autograd frees what each operation saved: it goes again through those that saved nothing, and through those that it
+    has not reached. Where an input changed since, only operations that saved nothing have the same gradient.
+    """
+    freed = set(range(len(given))) if _changed_input(ctx) is not None else set(ctx.freed)
+    _note_freed(ctx, given)
+    result: tuple[Any, ...] = ctx.graph.recomputed(ctx.inputs, given, ctx.random_states, freed)
+    return result
 
 
 def _recomputed(ctx: Any, given: Gradients) -> tuple[Any, ...]:
@@ -276,12 +315,20 @@ def _freed() -> Any:
     return FreedHistory
 
 
-def _check_unchanged(context: Any) -> None:
-    """Inputs that are read again must still hold what they held."""
+def _changed_input(context: Any) -> int | None:
+    """The place of the first input that no longer holds what it held, though the graph itself does not write it."""
     for index, (tensor, version) in enumerate(zip(context.inputs, context.versions, strict=True)):
         if getattr(tensor, "_version", 0) != version and index not in context.graph.changed:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"an input of a compiled graph, of shape {list(tensor.shape)}, is at version {tensor._version}; "
-                f"expected version {version} instead"
-            )
+            return index
+    return None
+
+
+def _check_unchanged(context: Any) -> None:
+    """Inputs that are read again must still hold what they held."""
+    if (index := _changed_input(context)) is not None:
+        tensor = context.inputs[index]
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"an input of a compiled graph, of shape {list(tensor.shape)}, is at version {tensor._version}; "
+            f"expected version {context.versions[index]} instead"
+        )
