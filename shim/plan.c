@@ -121,13 +121,35 @@ static int run_kernel(const LaunchPlan *plan, const KernelStep *step, Slot *slot
 
 /* ---- tensors ---- */
 
+/* 0 if the tensor that the caller gave for an output is as the plan would have made it. */
+static int check_place(const TensorStep *step, Slot *place, const int64_t *sizes, const int64_t *strides) {
+    PyObject *dtype = PyObject_GetAttrString(place->object, "dtype"), *wanted = scalar_type_object(step->scalar_type);
+    PyObject *rank = dtype ? PyObject_CallMethod(place->object, "dim", NULL) : NULL;
+    bool fits = rank && wanted && dtype == wanted && PyLong_AsSsize_t(rank) == step->dimensions;
+    Py_XDECREF(dtype);
+    Py_XDECREF(rank);
+    for (Py_ssize_t i = 0; fits && i < step->dimensions; i++) {
+        int64_t size, stride;
+        fits = !slot_size(place, i, &size) && !slot_stride(place, i, &stride) && size == sizes[i] &&
+               (stride == strides[i] || size < 2);
+    }
+    int32_t device = -1;
+    fits = fits && !slot_device_index(place, &device) && (step->device_type == 0 ? device < 0 : device == step->device_index);
+    if (!fits && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "the place for an output of a launch plan is unlike the output");
+    return fits ? 0 : -1;
+}
+
 static int run_allocation(const TensorStep *step, Slot *slots) {
     int64_t sizes[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
-    if (step->recycler && recycle_take(step->recycler, &slots[step->slot]))
+    bool placed = slots[step->slot].object != NULL;
+    if (!placed && step->recycler && recycle_take(step->recycler, &slots[step->slot]))
         return 0;
     if (integer_list_values(step->sizes, step->dimensions, slots, sizes) ||
         integer_list_values(step->strides, step->dimensions, slots, strides))
         return -1;
+    if (placed)
+        return check_place(step, &slots[step->slot], sizes, strides);
     return slot_allocate(&slots[step->slot], step->scalar_type, step->device_type, step->device_index,
                          step->dimensions, sizes, strides);
 }
@@ -205,7 +227,7 @@ static int adopt_input(Slot *slot, PyObject *value, SlotKind kind) {
     return 0;
 }
 
-static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots) {
+static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots, bool placed) {
     PyObject *outputs = PyTuple_New(plan->output_count);
     for (Py_ssize_t i = 0; outputs && i < plan->output_count; i++) {
         PyObject *object = slot_object(&slots[plan->outputs[i]]);
@@ -213,7 +235,7 @@ static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots) {
             PyTuple_SET_ITEM(outputs, i, Py_NewRef(object));
         else
             Py_CLEAR(outputs);
-        if (object && plan->recyclers[i])
+        if (object && plan->recyclers[i] && !placed)
             recycle_keep(plan->recyclers[i], object);
     }
     return outputs;
@@ -247,22 +269,39 @@ static int take_inputs(const LaunchPlan *plan, Slot *slots, PyObject *list) {
     return PyList_SetSlice(list, 0, PyList_GET_SIZE(list), NULL);
 }
 
-/* `taken` is the list that the inputs are in and are taken from, or NULL where they stay the caller's. */
-static PyObject *run_plan(LaunchPlan *plan, PyObject *const *inputs, Slot *slots, PyObject *taken) {
+/* Where outputs shall lie: their slots are filled before the steps that would allocate them. */
+static int place_outputs(const LaunchPlan *plan, Slot *slots, PyObject *places) {
+    for (Py_ssize_t i = 0; i < plan->output_count; i++) {
+        PyObject *place = PyTuple_GET_ITEM(places, i);
+        if (place == Py_None)
+            continue;
+        if (!plan->placeable[i] || !is_tensor(place)) {
+            PyErr_Format(PyExc_ValueError, "output %zd of a launch plan cannot be placed in %R", i, Py_TYPE(place));
+            return -1;
+        }
+        slot_adopt_object(&slots[plan->outputs[i]], Py_NewRef(place), true);
+    }
+    return 0;
+}
+
+/* `taken` is the list that the inputs are in and are taken from, or NULL where they stay the caller's; `places` has a tensor or
+ * None for each output, or is NULL. */
+static PyObject *run_plan(LaunchPlan *plan, PyObject *const *inputs, Slot *slots, PyObject *taken, PyObject *places) {
     for (Py_ssize_t i = 0; i < plan->input_count; i++)
         if (adopt_input(&slots[i], inputs[i], plan->input_kinds[i]))
             return NULL;
     int apart = plan->apart_count ? plan_inputs_are_apart(plan, slots) : 1;
     if (apart <= 0)
         return apart ? NULL : run_fallback(plan, inputs);
-    if (taken && take_inputs(plan, slots, taken))
+    if ((taken && take_inputs(plan, slots, taken)) || (places && place_outputs(plan, slots, places)))
         return NULL;
-    return run_steps(plan, slots) ? NULL : collect_outputs(plan, slots);
+    return run_steps(plan, slots) ? NULL : collect_outputs(plan, slots, places != NULL);
 }
 
 enum { STACK_SLOTS = 32 };
 
-static PyObject *call_plan(LaunchPlan *plan, PyObject *const *inputs, Py_ssize_t count, PyObject *taken) {
+static PyObject *call_plan(LaunchPlan *plan, PyObject *const *inputs, Py_ssize_t count, PyObject *taken,
+                           PyObject *places) {
     Slot stack[STACK_SLOTS], *slots = stack;
     if (count != plan->input_count)
         return PyErr_Format(PyExc_TypeError, "this launch plan takes %zd positional arguments", plan->input_count);
@@ -271,7 +310,7 @@ static PyObject *call_plan(LaunchPlan *plan, PyObject *const *inputs, Py_ssize_t
     if (plan->slot_count > STACK_SLOTS && !(slots = PyMem_Malloc((size_t)plan->slot_count * sizeof *slots)))
         return PyErr_NoMemory();
     memset(slots, 0, (size_t)plan->slot_count * sizeof *slots);
-    PyObject *outputs = run_plan(plan, inputs, slots, taken);
+    PyObject *outputs = run_plan(plan, inputs, slots, taken, places);
     for (Py_ssize_t i = 0; i < plan->slot_count; i++)
         slot_clear(&slots[i]);
     if (slots != stack)
@@ -282,12 +321,20 @@ static PyObject *call_plan(LaunchPlan *plan, PyObject *const *inputs, Py_ssize_t
 PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names) {
     LaunchPlan *plan = (LaunchPlan *)self;
     bool named = keyword_names && PyTuple_GET_SIZE(keyword_names);
-    return call_plan(plan, args, named ? -1 : PyVectorcall_NARGS(count_flags), NULL);
+    return call_plan(plan, args, named ? -1 : PyVectorcall_NARGS(count_flags), NULL, NULL);
 }
 
 /* consume(inputs) */
 PyObject *plan_consume(PyObject *self, PyObject *inputs) {
     if (!PyList_CheckExact(inputs))
         return PyErr_Format(PyExc_TypeError, "a launch plan takes its inputs out of a list, not of %R", inputs);
-    return call_plan((LaunchPlan *)self, ((PyListObject *)inputs)->ob_item, PyList_GET_SIZE(inputs), inputs);
+    return call_plan((LaunchPlan *)self, ((PyListObject *)inputs)->ob_item, PyList_GET_SIZE(inputs), inputs, NULL);
+}
+
+/* into(inputs, places) */
+PyObject *plan_into(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    if (count != 2 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || PyTuple_GET_SIZE(args[1]) != plan->output_count)
+        return PyErr_Format(PyExc_TypeError, "into(inputs, places), two tuples, with a place or None for each output");
+    return call_plan(plan, ((PyTupleObject *)args[0])->ob_item, PyTuple_GET_SIZE(args[0]), NULL, args[1]);
 }

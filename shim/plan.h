@@ -62,6 +62,7 @@ typedef struct LaunchPlan {
     Py_ssize_t input_count, slot_count, output_count, step_count, kernel_count;
     SlotKind *input_kinds;
     Py_ssize_t *outputs;
+    bool *placeable; /* by output: whether it is allocated, once, so that the caller may say where */
     Step *steps;
     Recycler **recyclers; /* by output; NULL for one that is not recycled; owned by the steps */
     Kernel *kernels;
@@ -80,6 +81,7 @@ int plan_inputs_are_apart(LaunchPlan *plan, Slot *slots);
 int plan_parse_apart(LaunchPlan *plan, PyObject *source, SlotUse *uses);
 
 PyObject *plan_consume(PyObject *self, PyObject *inputs);
+PyObject *plan_into(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *plan_vectorcall(PyObject *self, PyObject *const *args, size_t count_flags, PyObject *keyword_names);
 
 #endif

@@ -293,6 +293,42 @@ static TensorStep *maker_of(LaunchPlan *plan, Py_ssize_t slot) {
     return NULL;
 }
 
+static Py_ssize_t count_outputs(const LaunchPlan *plan, Py_ssize_t slot) {
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < plan->output_count; i++)
+        count += plan->outputs[i] == slot;
+    return count;
+}
+
+/* How many steps make what a slot holds; it may hold several things one after the other. */
+static Py_ssize_t count_allocations(const LaunchPlan *plan, Py_ssize_t slot) {
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < plan->step_count; i++)
+        count += plan->steps[i].kind == STEP_ALLOCATE && plan->steps[i].tensor.slot == slot;
+    return count;
+}
+
+static bool slot_is_freed(const LaunchPlan *plan, Py_ssize_t slot) {
+    for (Py_ssize_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].kind == STEP_FREE && plan->steps[i].tensor.slot == slot)
+            return true;
+    return false;
+}
+
+static int find_placeable(LaunchPlan *plan) {
+    plan->placeable = PyMem_Calloc((size_t)plan->output_count + 1, sizeof *plan->placeable);
+    if (!plan->placeable) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < plan->output_count; i++) {
+        Py_ssize_t slot = plan->outputs[i];
+        plan->placeable[i] =
+            count_allocations(plan, slot) == 1 && !slot_is_freed(plan, slot) && count_outputs(plan, slot) == 1;
+    }
+    return 0;
+}
+
 /* `fresh`: the caller wants new tensors from every call, since what hangs on them must end with them. */
 static int prepare_recycling(LaunchPlan *plan, bool fresh) {
     plan->recyclers = PyMem_Calloc((size_t)plan->output_count + 1, sizeof(Recycler *));
@@ -371,6 +407,8 @@ static int parse_plan(LaunchPlan *plan, PyObject *source, SlotUse *uses) {
         if (uses->kinds[i] != SLOT_EMPTY) /* those are freed by a step, which notes their kind */
             plan->input_kinds[i] = uses->kinds[i];
     mark_escapes(plan);
+    if (find_placeable(plan))
+        return -1;
     return prepare_recycling(plan, item_is_true(source, "fresh"));
 }
 
@@ -454,6 +492,7 @@ static void plan_dealloc(PyObject *self) {
     PyMem_Free(plan->steps);
     PyMem_Free(plan->kernels);
     PyMem_Free(plan->outputs);
+    PyMem_Free(plan->placeable);
     PyMem_Free(plan->recyclers);
     PyMem_Free(plan->input_kinds);
     PyMem_Free(plan->apart);
@@ -485,7 +524,19 @@ static PyObject *plan_describe(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return list;
 }
 
+/* placeable() -> tuple of bools, by output */
+static PyObject *plan_placeable(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    LaunchPlan *plan = (LaunchPlan *)self;
+    PyObject *tuple = PyTuple_New(plan->output_count);
+    for (Py_ssize_t i = 0; tuple && i < plan->output_count; i++)
+        PyTuple_SET_ITEM(tuple, i, PyBool_FromLong(plan->placeable[i]));
+    return tuple;
+}
+
 static PyMethodDef plan_methods[] = {
+    {"into", (PyCFunction)(void (*)(void))plan_into, METH_FASTCALL,
+     "into(inputs, places): as a call, with the outputs that have a place, which is a tensor and not None, written there."},
+    {"placeable", plan_placeable, METH_NOARGS, "placeable(): for each output whether into() takes a place for it."},
     {"consume", plan_consume, METH_O,
      "consume(inputs): as a call with the inputs in a list, which is empty afterwards; those that nothing else holds end where "
      "the plan frees them."},

@@ -195,5 +195,12 @@ class LaunchPlan:
 
         One that nothing else holds ends where the plan frees it.
         """
+    def into(self, inputs: tuple[Any, ...], places: tuple[Any, ...], /) -> tuple[Any, ...]:
+        """As a call, with each output that has a place, a tensor and not None, written there.
+
+        ValueError for a place that the output cannot have.
+        """
+    def placeable(self) -> tuple[bool, ...]:
+        """For each output whether ``into`` takes a place for it: the plan allocates its memory, once."""
     def describe(self) -> list[tuple[Any, ...]]:
         """A tuple per step, its kind first; ("aten", operator, way) tells how each operator is called."""

@@ -338,6 +338,42 @@ def test_cuda_graph_was_recorded(made: list[Any]) -> None:
     assert made and made[0].obstacle is None and any(one.replay for one in made[0]._recordings.values())
 
 
+def test_cuda_graph_writes_results_where_new_tensors_lie(made: list[Any]) -> None:
+    """Whatever a caller does with results, none changes later, be they dropped, held, or in use on another stream."""
+
+    def centred(x: Tensor) -> tuple[Tensor, Tensor]:
+        for axis in (0, 1, 0, 1, 0):
+            x = x - x.mean(axis, keepdim=True)
+        return x, x.square().sum(0)
+
+    run, x = fusee.compile(centred, mode="reduce-overhead"), random(80, 64)
+    for _ in range(10):
+        x.uniform_()
+        same(run(x), centred(x))
+    assert any(one.placing and one.placing.replays for one in made[0]._recordings.values())
+    side, sleep = torch.cuda.Stream(), vars(torch.cuda)["_sleep"]
+    held: list[tuple[int, tuple[Tensor, ...]]] = []
+    wanted: list[tuple[Tensor, ...]] = []
+    for number in range(12):
+        x.uniform_()
+        results = run(x)
+        wanted.append(centred(x))
+        if number % 3:
+            held.append((number, results))
+        else:  # still read on the other stream when the next calls come
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                sleep(20_000_000)
+                copied = tuple(result.clone() for result in results)
+            for result in results:
+                result.record_stream(side)
+            held.append((number, copied))
+        del results
+    torch.cuda.synchronize()
+    for number, results in held:
+        same(results, wanted[number])
+
+
 def test_cuda_graph_writes_its_inputs(made: list[Any]) -> None:
     """A training step in place: what it writes stays where it is, and what moves is copied in, and back."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -280,3 +282,138 @@ def test_memory_that_is_copied_and_written_is_left_to_the_plan() -> None:
         want[:5] += 1
         assert torch.equal(memory, want)
     assert run.obstacle is not None and "shares memory" in run.obstacle
+
+
+class PlacingPlan:
+    """``affine`` as a plan that can write its result where it is told to."""
+
+    def __init__(self, able: bool = True, obeys: bool = True) -> None:
+        self.able = able
+        self.obeys = obeys
+
+    def __call__(self, x: Tensor, weight: Tensor) -> Results:
+        return x * weight + 1, 7
+
+    def placeable(self) -> tuple[bool, ...]:
+        return self.able, False
+
+    def into(self, inputs: Results, places: Results, /) -> Results:
+        assert places[1] is None
+        if not self.obeys:
+            return self(*inputs)
+        places[0].copy_(self(*inputs)[0])
+        return places[0], 7
+
+
+class AddressRecorder(FakeRecorder):
+    """As on a GPU, what is replayed knows addresses only, and writes there whatever lies there by then."""
+
+    def __init__(self, x: Tensor, weight: Tensor) -> None:
+        super().__init__()
+        self.inputs = x, weight
+
+    def record(self, run: Callable[[], Results]) -> tuple[Callable[[], None], Results]:
+        self.records += 1
+        if self.failing and self.records > 1:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        results = run()
+        results[0].fill_(-1)
+        address, size = results[0].data_ptr(), results[0].numel() * results[0].element_size()
+
+        def replay() -> None:
+            self.replays += 1
+            computed = affine(*self.inputs)[0]
+            ctypes.memmove(address, computed.data_ptr(), size)
+
+        return replay, results
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
+    """Has new results lie at numbered places, in this order and round again."""
+    places = torch.empty(20, 5)
+
+    def allocate(order: list[int]) -> None:
+        following = itertools.cycle(order)
+        monkeypatch.setattr(torch, "empty_like", lambda _: places[next(following)].detach())
+
+    return allocate
+
+
+def placing(plan: PlacingPlan) -> tuple[RecordedPlan, AddressRecorder, Tensor, Tensor]:
+    x, weight = torch.randn(5), torch.randn(5)
+    recorder = AddressRecorder(x, weight)
+    described = [("x", metadata(x)), ("weight", metadata(weight))]
+    return RecordedPlan(plan, {"inputs": described}, recorder), recorder, x, weight
+
+
+def call_often(run: RecordedPlan, x: Tensor, weight: Tensor, calls: int) -> list[int]:
+    """Checks each call's results; where they lay."""
+    found = []
+    for _ in range(calls):
+        x.normal_()
+        value, number = run(x, weight)
+        assert torch.equal(value, x * weight + 1) and number == 7
+        found.append(value.data_ptr())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("order", "calls", "records"),
+    [
+        ([0], 8, 2),  # the recording's own, and one for the place that comes again
+        ([0, 1], 9, 3),
+        ([0, 1, 2, 3, 4], 40, 1 + recording.MOST_PLACEMENTS),
+        ([*range(20)], 60, 1),  # none comes again while it is remembered
+    ],
+)
+def test_results_are_written_where_new_tensors_lie(
+    allocator: Callable[[list[int]], None], order: list[int], calls: int, records: int
+) -> None:
+    run, recorder, x, weight = placing(PlacingPlan())
+    allocator(order)
+    addresses = call_often(run, x, weight, calls)
+    assert recorder.records == records and recorder.replays == calls - 1
+    assert len(set(addresses[1:])) == len(order)
+
+
+def test_results_that_are_held_do_not_change() -> None:
+    """Nothing decides where results lie but torch's allocator."""
+    run, _, x, weight = placing(PlacingPlan())
+    held, wanted = [], []
+    for number in range(40):
+        x.normal_()
+        wanted.append(x * weight + 1)
+        held.append(run(x, weight)[0])
+        if number % 3 == 0:
+            del held[number // 2], wanted[number // 2]
+        assert all(map(torch.equal, held, wanted))
+
+
+def test_places_are_given_up_where_none_comes_again(
+    allocator: Callable[[list[int]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, recorder, x, weight = placing(PlacingPlan())
+    allocator([*range(20)])
+    call_often(run, x, weight, recording.MOST_MISSES + 3)
+    monkeypatch.delattr(torch, "empty_like")  # from now on results are copied as they are
+    call_often(run, x, weight, 3)
+    assert recorder.records == 1 and run.obstacle is None
+
+
+@pytest.mark.parametrize("plan", [PlacingPlan(able=False), PlacingPlan(obeys=False)])
+def test_plans_that_do_not_place_have_their_results_copied(
+    plan: PlacingPlan, allocator: Callable[[list[int]], None]
+) -> None:
+    run, recorder, x, weight = placing(plan)
+    allocator([0])
+    call_often(run, x, weight, 6)
+    assert recorder.records == 1 + (not plan.obeys) and run.obstacle is None
+
+
+def test_a_placed_recording_that_fails_leaves_the_first(allocator: Callable[[list[int]], None]) -> None:
+    run, recorder, x, weight = placing(PlacingPlan())
+    recorder.failing = True
+    allocator([0])
+    call_often(run, x, weight, 6)
+    assert recorder.records == 2 and recorder.replays == 5 and run.obstacle is None

@@ -694,3 +694,61 @@ def test_a_freed_input_is_not_read() -> None:
     with pytest.raises(ValueError):
         plan(1, 2, [1], steps, consumes=True)
     assert plan(1, 2, [1], steps)(torch.tensor([-1.0, 1.0]))[0].tolist() == [0.0, 1.0]  # a borrowed one stays
+
+
+PLACED = [
+    ("alloc", 1, 6, 0, -1, [("size", 0, 0)], [1]),
+    ("aten", "add_", "Tensor", [("t", 1), ("t", 0)], [2]),
+]
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_outputs_are_placed_where_the_caller_says(portable: bool) -> None:
+    _shim.calibrate(torch, portable=portable)
+    try:
+        placed = plan(1, 3, [1, 0], PLACED)
+        assert placed.placeable() == (True, False)
+        x = torch.tensor([1.0, 2.0])
+        for place in (torch.zeros(2), torch.ones(2)):
+            want = place + x
+            (out, same) = placed.into((x,), (place, None))
+            assert out is place and same is x and torch.equal(place, want)
+        (out, _) = placed.into((x,), (None, None))
+        assert out.shape == (2,) and out is not x
+    finally:
+        _shim.calibrate(torch)
+
+
+def test_a_place_must_be_like_the_output() -> None:
+    placed = plan(1, 3, [1, 0], PLACED)
+    x = torch.tensor([1.0, 2.0])
+    for place in (
+        torch.zeros(3),
+        torch.zeros(2, 1),
+        torch.zeros(2).double(),
+        torch.zeros(4)[::2],
+        1,
+        torch.zeros(()),
+        "x",
+    ):
+        with pytest.raises(ValueError, match="place"):
+            placed.into((x,), (place, None))
+    with pytest.raises(ValueError, match="placed"):
+        placed.into((x,), (None, torch.zeros(2)))
+    for wrong in (((x,), ()), ([x], (None, None)), ((x,),), ((x, x), (None, None))):
+        with pytest.raises(TypeError):
+            placed.into(*wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("steps", "outputs"),
+    [
+        ([PLACED[0], ("view", 2, 1, [1], [1], 0)], [2]),
+        ([("aten", "relu", "", [("t", 0)], [1])], [1]),
+        ([PLACED[0]], [1, 1]),
+        ([PLACED[0], ("free", 1), PLACED[0]], [1]),
+        ([], [0]),
+    ],
+)
+def test_outputs_that_have_no_place(steps: list[Any], outputs: list[int]) -> None:
+    assert not any(plan(1, 3, outputs, steps).placeable())

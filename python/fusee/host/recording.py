@@ -2,8 +2,9 @@
 
 A recording holds the addresses of its inputs. As long as a call's inputs lie at the same ones it is launched as it is;
 those that moved are copied to places of the recording's own from then on, and back if the plan writes them. Results are
-copied out, so that what a call has returned never changes. A plan that cannot be recorded runs as it is, and the log
-says why.
+new tensors at every call, so that what a call has returned never changes. As an allocator hands out the same few places
+again and again, there are recordings that write right there; for other places results are copied out of the recording's
+own. A plan that cannot be recorded runs as it is, and the log says why.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from .. import _shim, logs, settings
 from . import tensors
@@ -23,6 +24,9 @@ from . import tensors
 MODES = frozenset({"reduce-overhead", "max-autotune"})
 LEAST_LAUNCHES = 4  # below this, launching one by one is as fast as a graph and the copies of its results
 MOST_RECORDINGS = 8  # of one plan: for other sizes, numbers and streams
+MOST_PLACEMENTS = 3  # of one recording: copies of it that write results to other places
+MOST_MISSES = 64  # after so many results at other places in a row, no more are looked for
+REMEMBERED = 8  # places that were seen once, and are worth a recording when seen again
 
 _CUDA = 1  # c10::DeviceType
 _DTYPE, _DEVICE, _SIZES, _STRIDES = range(4)  # places in a tensor's metadata
@@ -45,6 +49,19 @@ class Recorder(Protocol):
 
     def record(self, run: Callable[[], tuple[Any, ...]]) -> tuple[Replay, tuple[Any, ...]]:
         """What repeats the work of ``run``, and where its results will be. RuntimeError where it cannot."""
+        ...
+
+
+@runtime_checkable
+class Placeable(Protocol):
+    """A plan that writes results where it is told to, as a ``LaunchPlan`` does."""
+
+    def placeable(self) -> tuple[bool, ...]:
+        """For each result whether ``into`` takes a place for it."""
+        ...
+
+    def into(self, inputs: tuple[Any, ...], places: tuple[Any, ...], /) -> tuple[Any, ...]:
+        """As a call, with each result that has a place written there."""
         ...
 
 
@@ -136,6 +153,25 @@ class _Recording:
     replay: Replay | None = None
     results: tuple[Any, ...] = ()
     inputs: list[int | None] = field(default_factory=list)  # by result: the input that it is
+    placing: _Placing | None = None  # None where results are always copied out
+
+
+@dataclass
+class _Placing:
+    """Recordings that write results where a call's new tensors lie. They hold no tensor: whoever launches one does."""
+
+    numbers: tuple[int, ...]  # of the results that are placed
+    replays: dict[bytes, Replay] = field(default_factory=dict)  # by the addresses of those
+    seen: list[bytes] = field(default_factory=list)  # addresses that results had lately
+    misses: int = 0  # in a row
+
+    def worth_recording(self, addresses: bytes) -> bool:
+        """Whether results lay there before; counts those that did not lie where they can be written."""
+        self.misses += 1
+        if addresses in self.seen:
+            return len(self.replays) < MOST_PLACEMENTS
+        self.seen = [*self.seen[1 - REMEMBERED :], addresses]
+        return False
 
 
 class RecordedPlan:
@@ -196,21 +232,75 @@ class RecordedPlan:
         for number in recording.moved:
             arguments[number] = _place_for(inputs[number])
             recording.places.append(arguments[number])
-        before.replay = None  # its memory is free for the new one
+        before.replay = before.placing = None  # its memory is free for the new one
         recording.replay, recording.results = self._recorder.record(lambda: self._plan(*arguments))
         recording.inputs = _inputs_among(recording.results, arguments)
+        recording.placing = self._placing(recording)
         logs.log("cudagraphs", f"recorded a graph; copied at each call: inputs {recording.moved}")
         return recording
+
+    def _placing(self, recording: _Recording) -> _Placing | None:
+        """What places the results; None unless all those that are copied can be placed."""
+        copied = [
+            number
+            for number, (result, same) in enumerate(zip(recording.results, recording.inputs, strict=True))
+            if same is None and hasattr(result, "data_ptr")
+        ]
+        placeable = self._plan.placeable() if isinstance(self._plan, Placeable) else ()
+        if not copied or len(placeable) != len(recording.results) or not all(placeable[number] for number in copied):
+            return None
+        return _Placing(tuple(copied))
 
     def _launch(self, recording: _Recording, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         assert recording.replay is not None
         for number, place in zip(recording.moved, recording.places, strict=True):
             place.copy_(inputs[number].detach())
-        recording.replay()
+        fresh = _fresh_results(recording)
+        placed = self._placed(recording, inputs, fresh)
+        replay = recording.replay if placed is None else placed
+        replay()
         if self._written:
             self._write_back(recording, inputs)
-        results = zip(recording.results, recording.inputs, strict=True)
-        return tuple([_copied(result) if number is None else inputs[number] for result, number in results])
+        made = zip(recording.results, recording.inputs, fresh, strict=True)
+        return tuple(
+            [inputs[same] if same is not None else _handed_out(result, new, placed) for result, same, new in made]
+        )
+
+    def _placed(self, recording: _Recording, inputs: tuple[Any, ...], fresh: tuple[Any, ...]) -> Replay | None:
+        """What writes the results to ``fresh``, recorded if they lay there before; None: they have to be copied."""
+        placing = recording.placing
+        if placing is None:
+            return None
+        addresses = _shim.addresses(fresh, placing.numbers)
+        replay = placing.replays.get(addresses)
+        if replay is None and placing.worth_recording(addresses):
+            replay = self._record_placed(recording, inputs, fresh)
+        if replay is not None:
+            placing.replays[addresses] = replay
+            placing.misses = 0
+        elif placing.misses > MOST_MISSES and not placing.replays:
+            recording.placing = None
+        return replay
+
+    def _record_placed(self, recording: _Recording, inputs: tuple[Any, ...], fresh: tuple[Any, ...]) -> Replay | None:
+        """A recording like another one that writes its results to ``fresh``; None where that fails, and for ever."""
+        assert isinstance(self._plan, Placeable) and recording.placing is not None
+        plan, numbers = self._plan, recording.placing.numbers
+        arguments = list(inputs)
+        for number, place in zip(recording.moved, recording.places, strict=True):
+            arguments[number] = place
+        places = tuple(value if number in numbers else None for number, value in enumerate(fresh))
+        try:
+            replay, results = self._recorder.record(lambda: plan.into(tuple(arguments), places))
+        except (RuntimeError, ValueError, TypeError) as error:
+            logs.log("cudagraphs", f"results are copied out of a recorded graph: {error}")
+            recording.placing = None
+            return None
+        if any(results[number] is not places[number] for number in numbers):
+            recording.placing = None
+            return None
+        logs.log("cudagraphs", f"recorded a graph that writes results {list(numbers)} where new tensors lie")
+        return replay
 
     def _write_back(self, recording: _Recording, inputs: tuple[Any, ...]) -> None:
         """What was written to places goes to the inputs, and autograd hears of what was written in place."""
@@ -251,8 +341,23 @@ def _place_for(tensor: Any) -> Any:
     return place
 
 
-def _copied(result: Any) -> Any:
-    return result.clone() if hasattr(result, "data_ptr") else result
+def _fresh_results(recording: _Recording) -> tuple[Any, ...]:
+    """For each result that may be placed a new tensor like it, else None."""
+    if recording.placing is None:
+        return (None,) * len(recording.results)
+    import torch
+
+    numbers = recording.placing.numbers
+    return tuple(
+        [torch.empty_like(value) if number in numbers else None for number, value in enumerate(recording.results)]
+    )
+
+
+def _handed_out(result: Any, new: Any, placed: Replay | None) -> Any:
+    """A result of the recording's own, or of one that writes to ``new``, as the caller may keep it."""
+    if new is None:
+        return result.clone() if hasattr(result, "data_ptr") else result
+    return new if placed is not None else new.copy_(result)
 
 
 def _inputs_among(results: tuple[Any, ...], arguments: list[Any]) -> list[int | None]:
