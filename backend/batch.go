@@ -141,8 +141,7 @@ func keyOfPart(k *kernel) partKey {
 // joined is one group and one kernel in the place of several.
 func joined(groups []*group, kernels []*kernel) (*group, *kernel) {
 	g, k := *groups[0], *kernels[0]
-	walking := max(slices.IndexFunc(kernels, func(part *kernel) bool { return len(part.loop.Outer) > 0 }), 0)
-	body := *kernels[walking].loop
+	body := *walking(kernels).loop
 	g.members, g.stored, k.arguments = nil, map[*tensor]bool{}, nil
 	for index, part := range kernels {
 		g.members = append(g.members, groups[index].members...)
@@ -155,6 +154,11 @@ func joined(groups []*group, kernels []*kernel) (*group, *kernel) {
 	}
 	k.loop, k.work = &body, batchedWork(body.Parts, 1)
 	return &g, &k
+}
+
+// walking is the kernel whose loop does for all of them: one over several points where there is one, and none over no points, whose loop is left out.
+func walking(kernels []*kernel) *kernel {
+	return slices.MaxFunc(kernels, func(a, b *kernel) int { return cmp.Compare(min(a.work.Hint, 2), min(b.work.Hint, 2)) })
 }
 
 // batchedWork counts the points of a kernel in parts: on a GPU each part has blocks of its own, of so many points.

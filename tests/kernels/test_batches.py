@@ -59,6 +59,15 @@ def test_results_of_their_own_are_parts_too(planner: Planner) -> None:
     assert launches(compiled) <= 2
 
 
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (0, 1, 0, 1), (0, 17), (1, 0, 17), (0, 0), (0, 2, 1000)], ids=str)
+def test_parts_over_few_points_or_none(planner: Planner, sizes: tuple[int, ...]) -> None:
+    given = [torch.randn(size, 3 if size == 0 else 1) for size in sizes]
+    compiled = planner.compile(lambda *x: [t.exp() * 2 for t in x], *given)
+    for got, x in zip(compiled(*given), given, strict=True):
+        assert torch.allclose(got, x.exp() * 2)
+    assert launches(compiled) <= 1
+
+
 def test_what_reads_another_parts_result_follows_it(planner: Planner) -> None:
     def chained(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
         first = x.exp() * 2
