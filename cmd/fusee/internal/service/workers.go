@@ -15,11 +15,12 @@ import (
 const WorkerCommand = "compile-cuda"
 
 const (
-	threadsOfAProcess = 3  // more wait for NVRTC's lock
-	mostWorkers       = 5  // beside the own process
-	worthWorkers      = 12 // kernels that take the own process longer than workers take to start
-	workerPatience    = 30 * time.Second
-	workerIdle        = 30 * time.Second
+	threadsOfAProcess    = 4  // more mostly wait for NVRTC's lock
+	processorsOfAProcess = 3  // which keep so many threads busy
+	mostWorkers          = 5  // beside the own process
+	worthWorkers         = 12 // kernels that take the own process longer than workers take to start
+	workerPatience       = 30 * time.Second
+	workerIdle           = 30 * time.Second
 )
 
 // newWorkers makes the pool of processes that help compiling for one architecture, as many as there are processors for. They run
@@ -27,7 +28,7 @@ const (
 func newWorkers(program, library, architecture string) *workers.Pool {
 	count := 0
 	if program != "" {
-		count = min(runtime.GOMAXPROCS(0)/threadsOfAProcess-1, mostWorkers)
+		count = min((runtime.GOMAXPROCS(0)-1)/processorsOfAProcess, mostWorkers)
 	}
 	return workers.New(workers.Config{
 		Command:  func() *exec.Cmd { return exec.Command(program, WorkerCommand, "--library", library, architecture) },
