@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -143,3 +145,39 @@ def test_dropout_on_a_gpu_draws_what_eager_draws(name: str) -> None:
     for create_graph in (False, name != "attention"):
         for mine, other in zip(seeded(compiled, create_graph), seeded(program, create_graph), strict=True):
             torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
+
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9),
+    "adamw": functools.partial(torch.optim.AdamW, lr=0.01),
+    "adamw, capturable": functools.partial(torch.optim.AdamW, lr=0.01, capturable=True),
+}
+
+
+def steps(optimizer: Callable[..., torch.optim.Optimizer], sizes: list[int], wrap: Callable[..., Any]) -> list[Tensor]:
+    """The losses of whole steps in double precision, and the parameters after them."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4)).cuda().double()
+    updates = optimizer(module.parameters())
+
+    def step(x: Tensor, targets: Tensor) -> Tensor:
+        updates.zero_grad()
+        loss = functional.cross_entropy(module(x), targets)
+        torch.autograd.backward(loss)
+        nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+        updates.step()
+        return loss.detach()
+
+    run = wrap(step)
+    batches = [(torch.randn(n, 16).cuda().double(), torch.randint(0, 4, (n,)).cuda()) for n in sizes]
+    losses = [run(*batch).clone() for batch in batches]
+    return [*losses, *(parameter.detach() for parameter in module.parameters())]
+
+
+@pytest.mark.parametrize("sizes", [[8] * 12, [8, 8, 5, 12, 5, 8]])
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_whole_steps_on_a_gpu(name: str, mode: str, sizes: list[int]) -> None:
+    compiled = steps(OPTIMIZERS[name], sizes, functools.partial(fusee.compile, mode=mode))
+    for found, wanted in zip(compiled, steps(OPTIMIZERS[name], sizes, lambda step: step), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)

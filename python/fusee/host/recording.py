@@ -428,7 +428,8 @@ def _aliases(step: Sequence[Any]) -> tuple[list[int], int | None]:
 
     written: list[int] = []
     aliased: int | None = None
-    schema = torch._C._get_schema(step[1], step[2])
+    name, overload = step[1], step[2]
+    schema = torch._C._get_schema(name if "::" in name else f"aten::{name}", "" if overload == "default" else overload)
     for argument, given in zip(schema.arguments, step[3], strict=False):
         if argument.alias_info is None or given[0] not in ("t", "tensors", "optional_tensors"):
             continue
