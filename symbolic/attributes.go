@@ -693,7 +693,7 @@ func (c *Class) getAttribute(in *Interpreter, name string) (Value, error) {
 	}
 	switch name {
 	case "__name__":
-		return text(shortName(c.name)), nil
+		return in.nameOfClass(c)
 	case "__class__":
 		return in.metaclassOf(c)
 	case "__dict__":
@@ -783,6 +783,14 @@ func (in *Interpreter) metaclassAttribute(c *Class, name string) (Value, error) 
 		return in.plainGetAttribute(c.id, name)
 	}
 	return in.bindDescriptor(found, c, meta)
+}
+
+// nameOfClass is __name__ of a class that lives outside the capture; a program sets that of its own classes anew, apart from __qualname__.
+func (in *Interpreter) nameOfClass(c *Class) (Value, error) {
+	if c.id == 0 || !userClass(c.name) {
+		return text(shortName(c.name)), nil
+	}
+	return in.metaclassAttribute(c, "__name__")
 }
 
 // setAttribute of a class that lives outside the capture.

@@ -49,8 +49,28 @@ func (in *Interpreter) callUnbound(b *Builtin, arguments Arguments) (Value, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := in.checkReceiver(b, self); err != nil {
+		return nil, err
+	}
 	bound := &Builtin{name: b.name, self: self}
 	return in.callMethod(bound, Arguments{arguments.Positional[1:], arguments.Keywords})
+}
+
+// checkReceiver refuses an instance as the receiver of a method of a builtin type that its class does not derive from
+// (method_check_args and wrapperdescr_call of CPython's descrobject.c).
+func (in *Interpreter) checkReceiver(b *Builtin, self Value) error {
+	instance, ok := self.(*Instance)
+	if !ok || b.flavor != "method" && b.flavor != "wrapper" {
+		return nil
+	}
+	owner, method, _ := strings.Cut(b.name, ".")
+	if strings.Contains(method, ".") || instance.class.isSubclassOf(owner) {
+		return nil
+	}
+	if class, err := in.namedClass(owner); err != nil || class.id == 0 {
+		return err
+	}
+	return in.raise("TypeError", "descriptor '"+method+"' requires a '"+owner+"' object but received a '"+instance.class.baseName()+"'")
 }
 
 // callMethod runs a bound method of a builtin type.
@@ -377,6 +397,10 @@ func (in *Interpreter) builtinFunction(name string, arguments Arguments) (Value,
 		return in.internCall(arguments)
 	case "builtins.locals":
 		return modelled(in.localVariables())
+	case "builtins.dir", "builtins.vars":
+		if len(arguments.Positional)+len(arguments.Keywords) == 0 {
+			return modelled(in.variablesByName(name))
+		}
 	case "builtins.hash":
 		if value, ok := in.single(arguments); ok {
 			return in.hashCall(value)

@@ -632,13 +632,8 @@ func (in *Interpreter) builtinNew(hook *Builtin, c *Class, arguments Arguments) 
 	}
 	switch {
 	case strings.HasSuffix(hook.name, "object.__new__") || hook.name == "builtins.object.__new__":
-		if len(arguments.Positional)+len(arguments.Keywords) > 0 {
-			if _, owner, err := in.classLookup(c, "__init__"); err != nil || owner == nil || owner.name == "object" {
-				if err == nil {
-					err = in.raise("TypeError", shortName(c.name)+"() takes no arguments")
-				}
-				return nil, err
-			}
+		if err := in.checkExcessOfNew(c, arguments); err != nil {
+			return nil, err
 		}
 		if c.made == nil && c.id != 0 && c.name != "object" && !in.writtenInPython(c) {
 			return nil, unsupported(reasonOpaqueCall, "constructing %s", c.name)

@@ -165,6 +165,9 @@ func (in *Interpreter) compareMethod(class *Class, method string, self, other Va
 		return nil, false, err
 	}
 	if builtin, ok := found.(*Builtin); ok {
+		if err := in.checkReceiver(builtin, self); err != nil {
+			return nil, false, err
+		}
 		if builtin.name != "object."+method {
 			return in.compareBuiltinBase(builtin, method, self, other)
 		}

@@ -389,6 +389,11 @@ func (in *Interpreter) specialMethod(class *Class, name string, owner Value) (Va
 	if err != nil || found == nil {
 		return nil, err
 	}
+	if builtin, ok := found.(*Builtin); ok {
+		if err := in.checkReceiver(builtin, owner); err != nil {
+			return nil, err
+		}
+	}
 	return in.bindDescriptor(found, owner, class)
 }
 

@@ -63,6 +63,20 @@ func (in *Interpreter) localVariables() (Value, error) {
 	return variables, nil
 }
 
+// variablesByName is dir() or vars() without arguments: the sorted names of the variables, or what locals() gives.
+func (in *Interpreter) variablesByName(function string) (Value, error) {
+	variables, err := in.localVariables()
+	if err != nil || function == "builtins.vars" {
+		return variables, err
+	}
+	names, err := in.listOf(variables)
+	if err != nil {
+		return nil, err
+	}
+	sorted, _, err := in.builtinFunction("builtins.sorted", Arguments{Positional: []Value{newList(names)}})
+	return sorted, err
+}
+
 // signatureOf is inspect.signature of an existing function, which the host finds out. What it tells goes with the function's identity.
 func (in *Interpreter) signatureOf(f *Function) (Value, bool, error) {
 	if f.object == nil || f.object.id == 0 || f.treat != "inline" {

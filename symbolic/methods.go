@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"fmt"
+	"strings"
 )
 
 func (in *Interpreter) listMethod(l *List, method string, arguments Arguments) (Value, bool, error) {
@@ -354,6 +355,45 @@ func (in *Interpreter) checkExcess(class *Class, arguments Arguments) error {
 		err = in.raise("TypeError", class.baseName()+".__init__() takes exactly one argument (the instance to initialize)")
 	}
 	return err
+}
+
+// checkExcessOfNew refuses arguments of object.__new__ as object_new of CPython's typeobject.c does: a class that overrides __new__ gets none
+// through, nor does one that leaves __init__ to object.
+func (in *Interpreter) checkExcessOfNew(class *Class, arguments Arguments) error {
+	if len(arguments.Positional)+len(arguments.Keywords) == 0 {
+		return nil
+	}
+	overrides, err := in.overridesNew(class)
+	if err != nil {
+		return err
+	}
+	if overrides {
+		return in.raise("TypeError", "object.__new__() takes exactly one argument (the type to instantiate)")
+	}
+	_, owner, err := in.classLookup(class, "__init__")
+	if err == nil && (owner == nil || owner.name == "object") {
+		err = in.raise("TypeError", class.baseName()+"() takes no arguments")
+	}
+	return err
+}
+
+// overridesNew tells whether tp_new of a class is another than object's: one that a base overrode stays so, even where the class itself
+// names object.__new__ again (update_one_slot of CPython's typeobject.c).
+func (in *Interpreter) overridesNew(class *Class) (bool, error) {
+	order, err := in.mroOf(class)
+	if err != nil {
+		return false, err
+	}
+	for _, along := range order {
+		own, err := in.ownAttribute(along, "__new__")
+		if err != nil {
+			return false, err
+		}
+		if builtin, ok := own.(*Builtin); own != nil && (!ok || !strings.HasSuffix(builtin.name, "object.__new__")) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // objectMethod runs the methods that object, BaseException and other builtin bases give to instances.

@@ -9,7 +9,7 @@ func (in *Interpreter) reduceObject(v *Instance, arguments []Value) (Value, bool
 	if protocol, ok := constantInt(arguments[0]); !ok || protocol < 2 {
 		return nil, false, nil
 	}
-	for _, hook := range []string{"__reduce__", "__getnewargs_ex__", "__getnewargs__", "__slots__"} {
+	for _, hook := range []string{"__reduce__", "__getnewargs_ex__", "__getnewargs__", "__slots__", "__slotnames__"} {
 		_, owner, err := in.classLookup(v.class, hook)
 		if err != nil {
 			return nil, true, err

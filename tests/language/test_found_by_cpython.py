@@ -201,6 +201,81 @@ def a_dict_that_shrinks_while_it_is_read() -> Any:
         return str(error), len(target), len(read)
 
 
+def names_of_a_class_set_anew() -> Any:
+    class Named:
+        pass
+
+    Named.__name__ = "Other"
+    found = Named.__name__, Named.__qualname__.rpartition(".")[2]
+    Named.__name__ = "Other.inner"
+    Named.__qualname__ = "qualified"
+    return found, Named.__name__, Named.__qualname__, repr(Named)
+
+
+def an_error(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return type(function(*arguments)).__name__
+    except TypeError as error:
+        return str(error)
+
+
+def arguments_for_new_of_object() -> Any:
+    class WithInit:
+        def __init__(self, given: Any) -> None:
+            self.given = given
+
+    class WithNew:
+        def __new__(cls, given: Any) -> Any:
+            return object.__new__(cls)
+
+    class Derived(WithNew):
+        pass
+
+    class Restored(WithNew):
+        __new__ = object.__new__
+
+        def __init__(self, given: Any) -> None:
+            self.given = given
+
+    classes = [WithInit, WithNew, Derived, Restored, object]
+    return [an_error(object.__new__, cls, 5) for cls in classes], [an_error(cls, 5) for cls in classes]
+
+
+def operators_of_another_builtin_type() -> Any:
+    class Number(int):
+        __eq__ = object.__eq__
+        __add__ = str.__add__  # type: ignore[assignment]
+        __lt__ = str.__lt__  # type: ignore[assignment]
+        __xor__ = int.__xor__
+
+    number = Number(1)
+    added = an_error(lambda: number + 2), an_error(lambda: number < number), an_error(str.__add__, number, "")  # type: ignore[operator]
+    return number == 1, number ^ 3, added
+
+
+def names_of_variables() -> Any:
+    held = 1
+
+    def function() -> int:
+        return 2
+
+    first = function() + held, dir()  # the names are asked for
+    os.getpid()
+    return dir(), sorted(locals()), sorted(vars())
+
+
+def state_of_named_slots() -> Any:
+    class Answering:
+        __slotnames__ = ["".join(["ha", "m"])]  # noqa: RUF012
+
+        def __getattr__(self, name: str) -> int:
+            if name == "ham":
+                return 42
+            raise AttributeError(name)
+
+    return cast(Any, Answering().__reduce_ex__(2))[2]
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     a_tee_that_its_own_items_enter_again,
     partial_methods_of_a_class,
@@ -218,6 +293,11 @@ PROGRAMS: list[Callable[[], Any]] = [
     a_weak_reference_across_a_break,
     keys_that_count_what_is_asked_of_them,
     a_dict_that_shrinks_while_it_is_read,
+    names_of_a_class_set_anew,
+    arguments_for_new_of_object,
+    operators_of_another_builtin_type,
+    names_of_variables,
+    state_of_named_slots,
 ]
 
 
