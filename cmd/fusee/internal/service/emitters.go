@@ -99,7 +99,7 @@ func (e *emitters) warmNVRTC(architecture string) {
 // hold its kernels.
 func (e *emitters) foresee(architecture string) {
 	if e.cold && architecture != "" && e.nvrtcPath != "" {
-		e.workersFor(architecture).Start()
+		go e.workersFor(architecture).Start() // the capture need not wait while processes are made
 	}
 }
 
