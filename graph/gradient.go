@@ -54,9 +54,10 @@ func (g *Graph) RequiresGrad(v Value) bool {
 }
 
 // Recorded says whether autograd records the operation. While gradients are not recorded, views of what requires gradients, and what is written
-// in place, still require them.
+// in place, still require them. What an assignment to items writes is no result of it, but of the operations it consists of.
 func (n *Node) Recorded() bool {
-	return !n.Unrecorded && slices.ContainsFunc(n.Outputs, func(o OutputInfo) bool { return o.Meta.RequiresGrad })
+	return !n.Unrecorded && (slices.ContainsFunc(n.Outputs, func(o OutputInfo) bool { return o.Meta.RequiresGrad }) ||
+		len(n.Outputs) == 0 && slices.ContainsFunc(n.Expansion, (*Node).Recorded))
 }
 
 // noteMutation remembers that gradients flow into the memory behind v.

@@ -50,7 +50,7 @@ func (in *Interpreter) describedArray(d *trace.Description, object *existing) (V
 
 // arrayOfTensor is Tensor.numpy() of a tensor that has no gradient.
 func (in *Interpreter) arrayOfTensor(t *Tensor) (Value, error) {
-	if t.meta.RequiresGrad || t.meta.Device.Type != "cpu" || t.class != nil || len(t.meta.Sizes) == 0 {
+	if in.requiresGrad(t) || t.meta.Device.Type != "cpu" || t.class != nil || len(t.meta.Sizes) == 0 {
 		return nil, unsupported(reasonTensorValue, "numpy")
 	}
 	if _, err := in.tensorValue(t); err != nil {

@@ -34,7 +34,7 @@ func (in *Interpreter) requiresGradientCall(t *Tensor, arguments Arguments) erro
 
 // requireGradient is Tensor.requires_grad_, which sets the tensor's flag. A tensor that the graph made becomes a leaf of its own.
 func (in *Interpreter) requireGradient(t *Tensor, wanted bool) error {
-	if wanted == t.meta.RequiresGrad {
+	if wanted == in.requiresGrad(t) {
 		return nil
 	}
 	if !in.mayBeLeaf(t) {

@@ -835,9 +835,9 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 	case "layout":
 		return &LibraryValue{kind: "layout", text: "strided"}, nil
 	case "requires_grad":
-		return boolean(t.meta.RequiresGrad), nil
+		return boolean(in.requiresGrad(t)), nil
 	case "is_leaf":
-		return boolean(!t.meta.RequiresGrad || in.isLeaf(t) || t.id != 0 && t.meta.Flags&graph.FlagLeaf != 0), nil
+		return boolean(!in.requiresGrad(t) || in.isLeaf(t) || t.meta.RequiresGrad && t.id != 0 && t.meta.Flags&graph.FlagLeaf != 0), nil
 	case "is_cpu", "is_cuda":
 		return boolean(t.meta.Device.Type == name[3:]), nil
 	case "is_sparse", "is_quantized", "is_mkldnn", "is_meta", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_xla", "is_ipu", "is_maia", "is_vulkan", "is_mtia":
@@ -849,7 +849,7 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 	case "grad":
 		return in.tensorGradient(t)
 	case "grad_fn":
-		if !t.meta.RequiresGrad || in.isLeaf(t) {
+		if !in.requiresGrad(t) || in.isLeaf(t) {
 			return none(), nil
 		}
 	}
