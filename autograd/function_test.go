@@ -15,8 +15,8 @@ func TestFunction(t *testing.T) {
 	made := inner.call("torch.exp", x)
 	seed := inner.Append("fusee._gradients.seed", nil, nil, []graph.OutputInfo{{Meta: contiguous(4)}}, nil)
 	carried := inner.call("operator.mul", seed.Result, made)
-	function := &graph.Function{Forward: inner.Nodes[:1], Results: []graph.Value{made}, Seeds: []*graph.Node{seed},
-		Backward: inner.Nodes[2:], Gradients: []graph.Value{carried}}
+	function := &graph.Function{Forward: inner.Nodes[:1], Results: []graph.Value{made}, Backwards: []*graph.Backward{
+		{Seeds: []*graph.Node{seed}, Nodes: inner.Nodes[2:], Gradients: []graph.Value{carried}}}}
 	function.FindFormals()
 	if len(function.Formals) != 1 || !graph.SameValue(function.Formals[0], x) {
 		t.Fatalf("it reads %v of outside", function.Formals)

@@ -78,6 +78,7 @@ type functionaliser struct {
 	copies map[key][]graph.Value
 	// whole says that backward runs within the graph, so that nothing is drawn again.
 	whole bool
+	given func(graph.Value) bool // tells values that stand for themselves; nil where inputs alone do
 }
 
 func newFunctionaliser(d *differentiation) *functionaliser {
@@ -91,10 +92,10 @@ func newFunctionaliser(d *differentiation) *functionaliser {
 // current gives what stands for a value of the source: a view is made anew when the memory behind it was rewritten since.
 func (f *functionaliser) current(v graph.Value) graph.Value {
 	o, ok := v.(*graph.Output)
-	if !ok {
+	k, relation := keyOf(v), relationOf(v)
+	if !ok || f.given != nil && f.values[k] == nil && f.given(v) {
 		return v
 	}
-	k, relation := keyOf(v), relationOf(v)
 	switch {
 	case relation.Kind == graph.RelationSame:
 		return f.current(relation.Of)

@@ -12,19 +12,54 @@ type Function struct {
 	Formals []Value
 	Forward []*Node
 	Results []Value // one for each output of the node
-	// Backward carries gradients back: Seeds stand for those of the outputs, and Gradients holds one for each argument, or nil.
-	Seeds     []*Node
-	Backward  []*Node
-	Gradients []Value
+	// Backwards carry gradients back: a single one where those that are not there count as 0, else one for each set of them that may be there.
+	Backwards []*Backward
+}
+
+// Backward is what the backward of a Function does for some gradients of its results.
+type Backward struct {
+	Seeds     []*Node // stand for the gradients of the outputs; nil for one that is None
+	Nodes     []*Node
+	Gradients []Value // one for each argument, or nil
+}
+
+// BackwardOf is what backward does where gradients of these outputs are there; nil where that is not known.
+func (f *Function) BackwardOf(there []bool) *Backward {
+	if len(f.Backwards) == 1 {
+		return f.Backwards[0]
+	}
+	for _, b := range f.Backwards {
+		if slices.EqualFunc(b.Seeds, there, func(seed *Node, has bool) bool { return (seed != nil) == has }) {
+			return b
+		}
+	}
+	return nil
+}
+
+// nodes lists the operations of forward and backward.
+func (f *Function) nodes() []*Node {
+	nodes := slices.Clone(f.Forward)
+	for _, b := range f.Backwards {
+		nodes = append(nodes, b.Nodes...)
+	}
+	return nodes
 }
 
 // differentiable lists the tensors among a node's arguments that gradients may flow to.
-func (n *Node) differentiable() []Value {
+func (h *History) differentiable(n *Node) []Value {
 	if n.Function == nil {
 		return collectTensors(slices.Concat(n.Args, keywordValues(n)))
 	}
+	there := make([]bool, len(n.Outputs))
+	for k, o := range n.Outputs {
+		there[k] = o.Meta.RequiresGrad && h.wanted[keyOf(n.Output(k))]
+	}
+	backward := n.Function.BackwardOf(there)
+	if backward == nil {
+		return nil
+	}
 	var values []Value
-	for k, gradient := range n.Function.Gradients {
+	for k, gradient := range backward.Gradients {
 		if gradient != nil {
 			values = append(values, collectTensors(n.Args[k:k+1])...)
 		}
@@ -35,8 +70,13 @@ func (n *Node) differentiable() []Value {
 // FindFormals lists what the operations read that none of them made.
 func (f *Function) FindFormals() {
 	made := map[*Node]bool{}
-	for _, n := range slices.Concat(f.Forward, f.Seeds, f.Backward) {
+	for _, n := range f.nodes() {
 		made[n] = true
+	}
+	for _, b := range f.Backwards {
+		for _, seed := range b.Seeds {
+			made[seed] = true
+		}
 	}
 	add := func(values []Value) {
 		for _, v := range collectTensors(values) {
@@ -46,11 +86,13 @@ func (f *Function) FindFormals() {
 			}
 		}
 	}
-	for _, n := range slices.Concat(f.Forward, f.Backward) {
+	for _, n := range f.nodes() {
 		add(n.arguments())
 	}
 	add(f.Results)
-	add(f.Gradients)
+	for _, b := range f.Backwards {
+		add(b.Gradients)
+	}
 }
 
 // LowerNodes gives the aten operators of some nodes, which read values of the graph or of each other, and what stands for a value of theirs.

@@ -111,8 +111,13 @@ type Graph struct {
 
 // ChangesState tells nodes that change torch's state for those behind them, and compute nothing.
 func (n *Node) ChangesState() bool {
+	return n.Target == "torch._C._set_grad_enabled" || n.ChangesAutocast()
+}
+
+// ChangesAutocast tells nodes that change the state of autocast.
+func (n *Node) ChangesAutocast() bool {
 	switch n.Target {
-	case "torch._C._set_grad_enabled", "torch.set_autocast_enabled", "torch.set_autocast_dtype", "torch.set_autocast_cache_enabled", "torch.clear_autocast_cache":
+	case "torch.set_autocast_enabled", "torch.set_autocast_dtype", "torch.set_autocast_cache_enabled", "torch.clear_autocast_cache":
 		return true
 	}
 	return false

@@ -82,7 +82,7 @@ func (h *History) through(g *Graph, n *Node) {
 		return
 	}
 	h.Nodes[n] = true
-	arguments := slice.Filter(n.differentiable(), g.RequiresGrad)
+	arguments := slice.Filter(h.differentiable(n), g.RequiresGrad)
 	for _, v := range arguments {
 		h.want(g, v)
 	}
