@@ -212,7 +212,7 @@ func (in *Interpreter) iterateSet(s *Set) (Value, error) {
 		return &setIterator{set: s, used: len(s.items), version: s.version, born: in.frame.step}, nil
 	case len(s.items) < 2:
 		return &sequenceIterator{items: s.items, kind: "set_iterator", origin: s}, nil
-	case s.anyOrder():
+	case s.anyOrder(), in.orderUnseen() && s.object == nil:
 		s.shown, s.arbitrary = in.frame.step, true
 		return &sequenceIterator{items: s.items, kind: "set_iterator", origin: s}, nil
 	case !s.orderKnown():

@@ -283,6 +283,13 @@ func (s *Set) anyOrder() bool {
 	return s.object == nil
 }
 
+// orderUnseen says whether the running function walks sets of names whose order its result does not follow: it makes a dict by which a module's
+// tensors are replaced and put back, one place at a time.
+func (in *Interpreter) orderUnseen() bool {
+	f := in.frame.function
+	return f != nil && f.module == "torch.nn.utils.stateless" && f.qualname == "_untie_named_tensors_map"
+}
+
 // setIterator walks the table of a set, which must keep its size.
 type setIterator struct {
 	set      *Set

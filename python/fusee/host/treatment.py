@@ -50,7 +50,8 @@ _NOT_LOOKED_INTO = frozenset(
 )
 
 # Single functions inside those modules that just do what they say: the calls of graph modules, questions about sizes,
-# which are plain numbers here, and about the memory behind tensors, and how copy makes objects.
+# which are plain numbers here, and about the memory behind tensors, how copy makes objects, and how modules are called
+# with other parameters.
 _LOOKED_INTO_FUNCTIONS = {
     "torch.distributed.fsdp._flat_param": frozenset({"_same_storage_size", "_storage_size_allocated"}),
     "torch.fx.graph_module": frozenset({"GraphModule.recompile.<locals>.call_wrapped", "_WrappedCall.__call__"}),
@@ -60,6 +61,7 @@ _LOOKED_INTO_FUNCTIONS = {
         | {"hint_int", "is_concrete_int", "is_concrete_bool", "is_concrete_float", "is_symbolic"}
     ),
     "copyreg": frozenset({"__newobj__", "__newobj_ex__"}),
+    "torch._functorch.functional_call": frozenset({"functional_call"}),
 }
 
 # Functions of other modules that are not looked into, and why.
