@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fusee/internal/slice"
 )
 
 // forwarding is a Python function that checks its arguments and calls one operator: its parameters with their Python defaults,
@@ -144,7 +146,7 @@ func moduleFunctions() map[string]function {
 	table := map[string]function{
 		prefix + "dropout": functionalDropout, prefix + "embedding": functionalEmbedding, prefix + "pad": pad, prefix + "normalize": normalize,
 		prefix + "softsign": softsign, prefix + "tanhshrink": tanhshrink, prefix + "softmin": softmin,
-		"pad": pad, "tensor": tensorOfNumber, "isreal": refuse, "norm": norm, "meshgrid": meshgrid,
+		"pad": pad, "tensor": tensorOfNumber, "one_hot": oneHot, "isreal": refuse, "norm": norm, "meshgrid": meshgrid,
 		"hstack": stackAlong(1), "vstack": stackAlong(0), "row_stack": stackAlong(0), "fliplr": flipAlong(1), "flipud": flipAlong(0), "tile": tile,
 	}
 	for _, f := range forwardingTable() {
@@ -284,6 +286,30 @@ func pad(c *caller) (Value, error) {
 		return nil, unknown("pad mode")
 	}
 	return c.call("aten.constant_pad_nd.default", bound["input"], bound["pad"], cmp.Or[Value](bound["value"], int64(0)))
+}
+
+// oneHot marks each index by a 1 among zeros along a new last dimension (aten/src/ATen/native/Onehot.cpp of PyTorch). How many classes there are has
+// to be said: else the greatest index decides.
+func oneHot(c *caller) (Value, error) {
+	bound, err := c.bindDefaults("self num_classes=-1")
+	if err != nil {
+		return nil, err
+	}
+	index, isTensor := MetaOf(bound["self"])
+	classes, known := bound["num_classes"].(int64)
+	if !isTensor || index.DType != Int64 || !known || classes <= 0 {
+		return nil, unknown("one_hot without a number of classes, or of another type than int64")
+	}
+	size := List{Items: append(slice.Map(index.Sizes, func(s Size) Value { return s }), classes)}
+	zeros, err := c.newTensor("aten.zeros.default", Int64, index.Device, size)
+	if err != nil {
+		return nil, err
+	}
+	column, err := c.call("aten.unsqueeze.default", bound["self"], int64(-1))
+	if err != nil {
+		return nil, err
+	}
+	return c.call("aten.scatter.value", zeros, int64(-1), column, int64(1))
 }
 
 // tensorOfNumber is torch.tensor of one Python number or a list of them.
