@@ -81,6 +81,9 @@ func (in *Interpreter) builtinAttribute(owner Value, name string) (Value, error)
 			return value, err
 		}
 	}
+	if view, ok := owner.(*dictView); ok && name == "mapping" {
+		return in.mappingOfView(view)
+	}
 	return in.bindDescriptor(found, owner, class)
 }
 
@@ -532,6 +535,8 @@ func (in *Interpreter) bindClassMethod(v *descriptorValue, class *Class) (Value,
 		if getter != nil {
 			return in.tailCall(getter, Arguments{Positional: []Value{inner, class, class}})
 		}
+	case *Constant, *Tuple, *List, *Dict, *Set:
+		return nil, unsupported(reasonOpaqueCall, "a class method of what cannot be called") // types.MethodType makes none of it
 	}
 	return &Method{self: class, function: v.parts[0]}, nil
 }

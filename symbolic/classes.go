@@ -797,6 +797,14 @@ func (in *Interpreter) constructMappingProxy(arguments Arguments) (Value, bool, 
 	return &mappingProxy{dict: dict}, true, nil
 }
 
+// mappingOfView is the mapping that a view of a dict shows.
+func (in *Interpreter) mappingOfView(view *dictView) (Value, error) {
+	if view.dict.class != nil {
+		return nil, unsupported(reasonAttribute, "%s.mapping of a %s", view.typeName(), view.dict.typeName())
+	}
+	return &mappingProxy{dict: view.dict}, nil
+}
+
 func (v *mappingProxy) typeName() string { return "mappingproxy" }
 
 func (v *mappingProxy) getItem(in *Interpreter, key Value) (Value, error) {

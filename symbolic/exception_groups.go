@@ -273,6 +273,9 @@ func (in *Interpreter) setHandled(f *Frame, exception *Instance) {
 
 // checkGroupTypes refuses exception groups as types of except*.
 func (in *Interpreter) checkGroupTypes(match Value) error {
+	if err := in.checkExceptionTypes(match); err != nil {
+		return err
+	}
 	types := []Value{match}
 	if tuple, ok := match.(*Tuple); ok {
 		types = tuple.items
@@ -282,11 +285,7 @@ func (in *Interpreter) checkGroupTypes(match Value) error {
 		if err != nil {
 			return err
 		}
-		class, ok := item.(*Class)
-		if !ok || !class.isSubclassOf("BaseException") {
-			return in.raise("TypeError", "catching classes that do not inherit from BaseException is not allowed")
-		}
-		if class.isSubclassOf("BaseExceptionGroup") {
+		if class, ok := item.(*Class); ok && class.isSubclassOf("BaseExceptionGroup") {
 			return in.raise("TypeError", "catching ExceptionGroup with except* is not allowed. Use except instead.")
 		}
 	}

@@ -326,11 +326,33 @@ func (in *Interpreter) checkExceptionMatch(f *Frame) error {
 	if !ok {
 		return unsupported(reasonException, "match")
 	}
+	if err := in.checkExceptionTypes(match); err != nil {
+		return err
+	}
 	found, err := in.exceptionMatches(exception, match)
 	if err == nil {
 		f.push(boolean(found))
 	}
 	return err
+}
+
+// checkExceptionTypes refuses what except cannot catch, in the whole of a tuple before any of it is compared
+// (check_except_type_valid of CPython's ceval.c).
+func (in *Interpreter) checkExceptionTypes(match Value) error {
+	types := []Value{match}
+	if tuple, ok := match.(*Tuple); ok {
+		types = tuple.items
+	}
+	for _, item := range types {
+		item, err := in.real(item)
+		if err != nil {
+			return err
+		}
+		if class, ok := item.(*Class); !ok || !class.isSubclassOf("BaseException") {
+			return in.raise("TypeError", "catching classes that do not inherit from BaseException is not allowed")
+		}
+	}
+	return nil
 }
 
 func (in *Interpreter) exceptionMatches(exception *Instance, match Value) (bool, error) {

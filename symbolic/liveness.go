@@ -139,9 +139,10 @@ func firstInPlace(f *Frame) bool {
 	return len(first) > 0 && first[0] == 0 && f.code.LocalsPlusKinds[0]&bytecode.KindFree == 0 && slices.Contains(f.code.Names, "super")
 }
 
-// deletes is the index of the variable that a frame's instruction deletes; -1 where it is none that has a value.
-func deletes(f *Frame) int {
-	if f.current.Opcode != bytecode.DeleteFast || f.locals[f.current.Arg] == nil {
+// deletes is the index of the variable that a frame's instruction has deleted before the frame goes on at another one; -1 where it is none
+// that had a value.
+func deletes(f *Frame, target *bytecode.Instruction) int {
+	if f.current == target || f.current.Opcode != bytecode.DeleteFast || f.locals[f.current.Arg] == nil {
 		return -1
 	}
 	return f.current.Arg

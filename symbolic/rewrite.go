@@ -745,7 +745,7 @@ func (r *rewriter) leave(b *builder, k int, e *exit) error {
 		stack = append(append([]Value{}, stack[:len(stack)-2]...), stack[len(stack)-1])
 	}
 	held := r.saveStack(b, stack)
-	if deleted := deletes(f); deleted >= 0 { // what goes on deletes it once more
+	if deleted := deletes(f, e.target); deleted >= 0 { // what goes on deletes it once more
 		b.loadConst(bytecode.None)
 		b.storeSlot(b.locals[deleted])
 	}
@@ -947,7 +947,7 @@ func (r *rewriter) writeResume(b *builder, f *Frame, target *bytecode.Instructio
 		}
 	}
 	begin()
-	if deleted := deletes(f); deleted >= 0 {
+	if deleted := deletes(f, target); deleted >= 0 {
 		b.deleteSlot(b.locals[deleted])
 	}
 	for _, index := range cells {

@@ -276,6 +276,43 @@ def state_of_named_slots() -> Any:
     return cast(Any, Answering().__reduce_ex__(2))[2]
 
 
+def a_variable_deleted_behind_a_long_loop() -> Any:
+    held: Any = None
+    for i in range(30000):
+        held = (i, i)
+    del held
+    try:
+        return held  # noqa: F821
+    except UnboundLocalError as error:
+        return str(error)
+
+
+def types_that_except_cannot_catch() -> Any:
+    found: list[Any] = []
+    for kind in (42, (ValueError, 42), (KeyError, 42), int, (ValueError, int), ()):
+        try:
+            try:
+                raise ValueError
+            except cast(Any, kind):
+                found.append("caught")
+        except (TypeError, ValueError) as error:
+            found.append((type(error).__name__, str(error), type(error.__context__).__name__))
+    return found
+
+
+def mappings_of_views() -> Any:
+    table: dict[str, Any] = {}
+    mappings = [table.keys().mapping, table.values().mapping, table.items().mapping]
+    table["a"] = 1
+    return [(dict(mapping), mapping["a"], len(mapping), mapping == table) for mapping in mappings]
+
+
+def a_class_method_of_a_number() -> Any:
+    method = classmethod(cast(Any, 1)).__get__(1)
+    os.getpid()
+    return an_error(method), cast(Any, method).__func__
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     a_tee_that_its_own_items_enter_again,
     partial_methods_of_a_class,
@@ -298,6 +335,10 @@ PROGRAMS: list[Callable[[], Any]] = [
     operators_of_another_builtin_type,
     names_of_variables,
     state_of_named_slots,
+    a_variable_deleted_behind_a_long_loop,
+    types_that_except_cannot_catch,
+    mappings_of_views,
+    a_class_method_of_a_number,
 ]
 
 
