@@ -31,10 +31,16 @@ type caller struct {
 	resultType string
 }
 
+// IsInPlace says whether a function writes its first argument, by the underscore that its name ends with, as in "Tensor.add_". Autocast casts no argument
+// of such a function (https://docs.pytorch.org/docs/stable/amp.html).
+func IsInPlace(target string) bool {
+	return strings.HasSuffix(target, "_") && !strings.HasSuffix(target, "__")
+}
+
 // Call appends a node for a call of a torch-level function ("torch.relu", "Tensor.add_", "operator.add") or of an aten operator
 // ("aten.add.Tensor") with the outputs that eager would give, or returns an error that is ErrUnknown and leaves the graph alone.
 func (g *Graph) Call(target string, args []Value, keywords []Keyword, state State) (*Node, error) {
-	if state.Autocast {
+	if state.Autocast && !IsInPlace(target) {
 		return nil, unknown("autocast")
 	}
 	state.GradMode = state.GradMode && !state.InferenceMode

@@ -65,7 +65,7 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 // given as out=, and every tensor where one of the operators that it ran writes any.
 func mutatedArguments(node *graph.Node, outcome *trace.Outcome) []graph.Value {
 	var mutated []graph.Value
-	if isInPlaceName(node.Target) && len(node.Args) > 0 {
+	if graph.IsInPlace(node.Target) && len(node.Args) > 0 {
 		mutated = node.Args[:1:1] // what is appended must not end up among the arguments
 	}
 	writes := false
@@ -138,9 +138,4 @@ func outermost(value graph.Value, expansion []*graph.Node) graph.Value {
 
 func containsValue(values []graph.Value, wanted graph.Value) bool {
 	return slices.ContainsFunc(values, func(v graph.Value) bool { return graph.SameValue(v, wanted) })
-}
-
-// isInPlaceName tells targets that change their first argument by torch's naming rule.
-func isInPlaceName(target string) bool {
-	return strings.HasSuffix(target, "_") && !strings.HasSuffix(target, "__")
 }

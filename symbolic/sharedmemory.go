@@ -31,7 +31,7 @@ const storageField = 7
 // or compute from what it has written; fake tensors have no memory.
 func (c *hostedCall) readsWhatItWrites() bool {
 	var written []graph.Value
-	if isInPlaceName(c.target) && len(c.args) > 0 {
+	if graph.IsInPlace(c.target) && len(c.args) > 0 {
 		written = graph.Tensors(c.args[0])
 	}
 	read := graph.Tensors(c.args...)

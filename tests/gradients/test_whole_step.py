@@ -361,3 +361,25 @@ def test_anomaly_mode_finds_the_operation_behind_a_gradient_that_is_no_number(wi
     with torch.autograd.set_detect_anomaly(not within), pytest.raises(RuntimeError, match="MulBackward0"):
         compiled(leaf(3))
     assert not torch.is_anomaly_enabled()
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
+def test_updates_within_an_autocast_region_are_part_of_the_graph(optimizer: Any) -> None:
+    def train(compiled: bool) -> list[Tensor]:
+        torch.manual_seed(0)
+        network = torch.nn.Linear(4, 3)
+        chosen = optimizer(network.parameters(), lr=0.1)
+
+        def step(x: Tensor) -> Tensor:
+            loss = network(x).square().mean()
+            loss.backward()
+            with torch.autocast("cpu", torch.bfloat16):
+                chosen.step()
+            chosen.zero_grad()
+            return loss.detach()
+
+        run = fusee.compile(step, fullgraph=True) if compiled else step
+        x = torch.randn(5, 4)
+        return [run(x) for _ in range(3)] + [parameter.detach() for parameter in network.parameters()]
+
+    torch.testing.assert_close(train(True), train(False))
