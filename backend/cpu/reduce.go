@@ -54,7 +54,7 @@ func (e *emitter) inner(stage *loop.Stage) {
 func (e *emitter) nest(stage *loop.Stage, level int) {
 	size := e.int(stage.Inner[level])
 	if level == len(stage.Inner)-1 {
-		e.innermost(stage, size)
+		e.whereSome(size, func() { e.innermost(stage, size) })
 		return
 	}
 	results := e.loop("0", size, "1", e.carry(), func(position string, current []string) (next []string) {
@@ -66,6 +66,21 @@ func (e *emitter) nest(stage *loop.Stage, level int) {
 		return e.parts()
 	})
 	e.keep(results)
+}
+
+// whereSome emits a loop of the size where that is not 0: what is hoisted out of a loop over nothing may read memory that is not there.
+func (e *emitter) whereSome(size string, emit func()) {
+	switch {
+	case size == "0":
+	case size[0] != '%':
+		emit()
+	default:
+		e.keep(e.loop("0", e.extremum("smin", size, "1"), "1", e.carry(), func(_ string, current []string) []string {
+			e.keep(current)
+			e.scoped(emit)
+			return e.parts()
+		}))
+	}
 }
 
 func (e *emitter) innermost(stage *loop.Stage, size string) {

@@ -82,6 +82,7 @@ SMOOTH_UNARY: dict[str, Operation] = {
     "flip": of_rank(lambda x: x.flip(-1)),
     "flip_all": lambda x: x.flip(tuple(range(x.dim()))),
     "roll": of_rank(lambda x: x.roll(2, 0)),
+    "roll_far": lambda x: x.roll(-1000),
     "roll_two": of_rank(lambda x: x.roll((-1, 3), (0, x.dim() - 1)) if x.dim() > 1 else x.roll(-1, 0)),
     "reflect": lambda x: F.pad(x, (1, 2), mode="reflect") if x.dim() in (2, 3) else x + 1,
     "reflect_two": lambda x: F.pad(x, (2, 1, 0, 1), mode="reflect") if x.dim() in (3, 4) else x + 1,
@@ -256,6 +257,8 @@ class Generator:
             (2, self.pad),
             (4, self.in_place),
             (1, self.product),
+            (1, self.pool),
+            (1, self.alike),
         ]
         self.random.choices([kind for _, kind in kinds], [weight for weight, _ in kinds])[0]()
 
@@ -321,6 +324,7 @@ class Generator:
             (f"unsqueeze[{dim}]", lambda x: x.unsqueeze(dim)),
             (f"squeeze[{dim}]", lambda x: x.squeeze(dim)),
             ("expand", lambda x: x.expand(3, *x.shape)),
+            ("expand_none", lambda x: x.expand(0, *x.shape)),
             (f"reshape[{shape}]", lambda x: x.reshape(shape)),
             ("flatten", lambda x: x.reshape(-1)),
             (f"diagonal[{dim}, {other}]", lambda x: x.diagonal(0, dim, other)),
@@ -409,9 +413,24 @@ class Generator:
         rank = self.values[index].dim()
         if not rank:
             return
-        widths = [self.random.choice((0, 1, 2, 3, -1)) for _ in range(2 * self.random.randint(1, min(rank, 2)))]
-        number = self.random.choice((0, 1, -2))
+        widths = [self.random.choice((0, 1, 2, 3, 9, -1, -2)) for _ in range(2 * self.random.randint(1, min(rank, 3)))]
+        number = self.random.choice((0, 1, -2) if self.smooth else (0, 1, -2, 0.5, True, float("-inf")))
         self.call(f"pad[{widths}, {number}]", lambda x: F.pad(x, widths, value=number), index)
+
+    def pool(self) -> None:
+        index = self.pick()
+        if self.values[index].dim() not in (3, 4):
+            return
+        kernel, stride, dilation = (self.random.randint(1, 3) for _ in range(3))
+        padding, ceil = self.random.randint(0, kernel // 2), self.random.random() < 0.3
+        settings = (kernel, stride, padding, dilation, ceil)
+        with_indices = not self.smooth and self.random.random() < 0.3  # of equal elements any may be the greatest
+        self.call(f"max_pool2d[{settings}]", lambda x: F.max_pool2d(x, *settings, return_indices=with_indices), index)
+
+    def alike(self) -> None:
+        """The same formula over several values, as an optimizer has it."""
+        chosen = [self.pick() for _ in range(self.random.randint(2, 4))]
+        self.call("alike", lambda *values: [(x * 2).square() + 1 for x in values], *chosen)
 
     def in_place(self) -> None:
         target, name = self.pick(), self.random.choice([*IN_PLACE, "copy_"])

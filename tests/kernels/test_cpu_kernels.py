@@ -579,3 +579,12 @@ def test_default_type_of_the_program_counts(planner: Planner) -> None:
     (got,) = compiled(x)
     assert got.dtype == torch.float64
     torch.testing.assert_close(got, want)
+
+
+def test_a_reduction_over_nothing_reads_nothing(planner: Planner) -> None:
+    """Neither what varies along the reduced dimension nor what does not, as there may be no memory."""
+    x, y = torch.empty_strided((0, 13), (0, 1)), torch.empty(0, 13)
+    for unfused in (False, True):
+        compiled = planner.compile(lambda x, y: [x.sum(0), (x * y).amin(1), (x + 1).prod(0)], x, y, unfused=unfused)
+        for got, want in zip(compiled(x, y), (torch.zeros(13), torch.empty(0), torch.ones(13)), strict=True):
+            assert torch.equal(got, want)
