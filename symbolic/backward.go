@@ -54,6 +54,9 @@ func (in *Interpreter) backwardCall(arguments Arguments, method bool) (Value, er
 	if err := in.checkLeaves(request); err != nil {
 		return nil, err
 	}
+	if err := in.findRetained(request); err != nil {
+		return nil, err
+	}
 	gradients, err := in.appendGradients(request)
 	if err != nil {
 		return nil, err
@@ -92,6 +95,9 @@ func (in *Interpreter) gradCall(arguments Arguments) (Value, error) {
 	request, err := in.gradientRequest(values[0], values[2], values[1], values[3:5])
 	if err != nil {
 		return nil, err
+	}
+	if len(in.retained) > 0 {
+		return nil, unsupported(reasonAutograd, "torch.autograd.grad where tensors on the way may keep their gradients")
 	}
 	gradients, err := in.appendGradients(request)
 	if err != nil {

@@ -90,6 +90,7 @@ type Interpreter struct {
 	generators  []*Generator
 	freed       []freedHistory // by gradients that the graph asks for
 	derivation  derivation
+	retained    []retainedTensor
 	wired       []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int

@@ -70,7 +70,7 @@ func (cg *generator) load(value Value) error {
 			cg.call(1)
 			return nil
 		}
-		if v.id == 0 && v.class == nil && len(v.attributes) == 0 && !v.madeParameter() {
+		if v.id == 0 && v.class == nil && len(v.attributes) == 0 && !v.madeParameter() && !cg.in.retains(v) {
 			cg.loadSlot(cg.output(v))
 			return nil
 		}
@@ -201,6 +201,9 @@ func (cg *generator) buildKept(value Value) error {
 
 // buildTensor takes an output of the graph and makes it an instance of its class, with the attributes that the program set.
 func (cg *generator) buildTensor(v *Tensor) error {
+	if err := cg.in.checkRetained(v); err != nil {
+		return err
+	}
 	if v.madeParameter() {
 		if err := cg.buildParameter(v); err != nil {
 			return err

@@ -1118,7 +1118,9 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		return modelled(in.reshapeInPlace(t, name, arguments))
 	case "requires_grad_":
 		return t, true, in.requiresGradientCall(t, Arguments{rest, arguments.Keywords})
-	case "retain_grad", "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
+	case "retain_grad":
+		return modelled(in.retainGradient(t, Arguments{rest, arguments.Keywords}))
+	case "set_", "resize_", "register_hook", "backward", "share_memory_", "_backward", "resize_as_":
 		return nil, true, unsupported(reasonAutograd, "Tensor.%s", name)
 	}
 	return nil, false, nil
