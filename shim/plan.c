@@ -241,13 +241,37 @@ static PyObject *collect_outputs(const LaunchPlan *plan, Slot *slots, bool place
     return outputs;
 }
 
+/* Whether a step makes a view that the program sees, of a tensor that requires no gradients; -1: an exception. */
+static int shows_plain_view(const Step *step, Slot *slots) {
+    if (step->kind != STEP_VIEW || !step->tensor.escapes)
+        return false;
+    PyObject *base = slot_object(&slots[step->tensor.base]);
+    PyObject *requires_grad = base ? PyObject_GetAttrString(base, "requires_grad") : NULL;
+    if (!requires_grad)
+        return -1;
+    Py_DECREF(requires_grad);
+    return requires_grad == Py_False;
+}
+
+/* Grad mode is off, where the program has it on: a view that the program may write in place is made with it on, as autograd
+ * refuses to record writes to others. */
+static int run_unrecorded_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
+    int plain = shows_plain_view(step, slots);
+    if (plain > 0)
+        torch.symbol.set_grad_mode(true);
+    int status = plain < 0 ? -1 : run_step(plan, step, slots);
+    if (plain > 0)
+        torch.symbol.set_grad_mode(false);
+    return status;
+}
+
 static int run_steps(const LaunchPlan *plan, Slot *slots) {
     bool turn_off = plan->no_grad && torch.symbol.grad_mode();
     int status = 0;
     if (turn_off)
         torch.symbol.set_grad_mode(false);
     for (Py_ssize_t i = 0; i < plan->step_count && !status; i++)
-        status = run_step(plan, &plan->steps[i], slots);
+        status = turn_off ? run_unrecorded_step(plan, &plan->steps[i], slots) : run_step(plan, &plan->steps[i], slots);
     if (turn_off)
         torch.symbol.set_grad_mode(true);
     return status;

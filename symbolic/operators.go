@@ -40,10 +40,23 @@ func makeBinaryOperators() []operatorRow {
 // target is the function that Python computes an operator between constants with: in place it does the same with values that never change, but
 // its errors say so.
 func (row operatorRow) target(left Value) string {
-	if _, constant := left.(*Constant); constant && row.inplace != nil {
+	if row.inplace != nil && !row.changes(left) {
 		return "operator." + row.inplace.function
 	}
 	return "operator." + row.function
+}
+
+// changes says whether an operator in place may change its left operand.
+func (row operatorRow) changes(left Value) bool {
+	switch left := left.(type) {
+	case *Constant, *Tuple:
+		return false
+	case *Set:
+		return !left.frozen
+	case *List:
+		return row.function == "add" || row.function == "mul"
+	}
+	return true
 }
 
 // operatorOf is the row of a function of the module operator, not in place.

@@ -86,3 +86,38 @@ def test_flags_say_that_a_written_tensor_requires_gradients() -> None:
     found = compiled(torch.arange(6.0), b)
     assert found == flags(torch.arange(6.0), b)
     assert found[:7] == [False, True, True, True, True, False, True]
+
+
+def a_view_made_ahead_of_a_break(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    z = a + 1
+    z[1:2].copy_(b[b > 0])
+    return z
+
+
+@pytest.mark.filterwarnings("ignore::fusee.FuseeWarning")
+def test_views_from_a_graph_beside_leaves_may_be_written() -> None:
+    def gradient(program: Program) -> list[Any]:
+        b = torch.tensor([2.0, -1.0], requires_grad=True)
+        result = program(torch.arange(6.0), b)
+        (result * torch.arange(1.0, 7.0)).sum().backward()
+        assert b.grad is not None
+        return [result.tolist(), b.grad.tolist()]
+
+    fusee.reset()
+    compiled = fusee.compile(a_view_made_ahead_of_a_break)
+    wanted = gradient(a_view_made_ahead_of_a_break)
+    assert [gradient(compiled) for _ in range(2)] == [wanted] * 2
+
+
+def test_an_operator_in_place_says_so_of_a_tuple() -> None:
+    def refused(n: int, x: torch.Tensor) -> tuple[str, torch.Tensor]:
+        y: Any = (n, 2)
+        try:
+            y -= n
+        except TypeError as error:
+            return str(error), x + 1
+        return "", x
+
+    fusee.reset()
+    compiled = fusee.compile(refused)
+    assert compiled(2, torch.ones(2))[0] == refused(2, torch.ones(2))[0]
