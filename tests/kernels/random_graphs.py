@@ -425,7 +425,8 @@ class Generator:
         padding, ceil = self.random.randint(0, kernel // 2), self.random.random() < 0.3
         settings = (kernel, stride, padding, dilation, ceil)
         with_indices = not self.smooth and self.random.random() < 0.3  # of equal elements any may be the greatest
-        self.call(f"max_pool2d[{settings}]", lambda x: F.max_pool2d(x, *settings, return_indices=with_indices), index)
+        function: Operation = F.max_pool2d_with_indices if with_indices else F.max_pool2d
+        self.call(f"max_pool2d[{settings}]", lambda x: function(x, *settings), index)
 
     def alike(self) -> None:
         """The same formula over several values, as an optimizer has it."""
