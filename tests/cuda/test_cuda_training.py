@@ -147,10 +147,11 @@ def test_dropout_on_a_gpu_draws_what_eager_draws(name: str) -> None:
             torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
 
 
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "sgd": functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9),
-    "adamw": functools.partial(torch.optim.AdamW, lr=0.01),
-    "adamw, capturable": functools.partial(torch.optim.AdamW, lr=0.01, capturable=True),
+# With how far results may be from eager's: the count of steps of what can be recorded is a tensor of float32.
+OPTIMIZERS: dict[str, tuple[Callable[..., torch.optim.Optimizer], float]] = {
+    "sgd": (functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9), 1e-9),
+    "adamw": (functools.partial(torch.optim.AdamW, lr=0.01), 1e-9),
+    "adamw, capturable": (functools.partial(torch.optim.AdamW, lr=0.01, capturable=True), 1e-6),
 }
 
 
@@ -178,6 +179,7 @@ def steps(optimizer: Callable[..., torch.optim.Optimizer], sizes: list[int], wra
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_whole_steps_on_a_gpu(name: str, mode: str, sizes: list[int]) -> None:
-    compiled = steps(OPTIMIZERS[name], sizes, functools.partial(fusee.compile, mode=mode))
-    for found, wanted in zip(compiled, steps(OPTIMIZERS[name], sizes, lambda step: step), strict=True):
-        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
+    optimizer, near = OPTIMIZERS[name]
+    compiled = steps(optimizer, sizes, functools.partial(fusee.compile, mode=mode))
+    for found, wanted in zip(compiled, steps(optimizer, sizes, lambda step: step), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=near, atol=near / 1000)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import gc
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+import fusee
 from fusee import _shim
 from fusee.host import recording, tensors
 from fusee.host.recording import RecordedPlan
@@ -147,9 +148,10 @@ def test_a_failed_recording_leaves_the_plan() -> None:
     assert run.obstacle == "operation not permitted when stream is capturing" and gc.isenabled()
 
 
-def test_symbolic_sizes_are_recorded_one_by_one() -> None:
+def test_changing_sizes_are_recorded_one_by_one() -> None:
     recorder = FakeRecorder()
-    run = RecordedPlan(lambda x: (x * 2,), {"inputs": [("x", ("float32", "cuda:0", (None,), (1,)))]}, recorder)
+    described = {"inputs": [("x", ("float32", "cuda:0", (3,), (1,)))], "changing": True}
+    run = RecordedPlan(lambda x: (x * 2,), described, recorder)
     buffer = torch.randn(5)
     for size in (3, 3, 5, 5, 3):
         x = buffer[:size]
@@ -417,3 +419,17 @@ def test_a_placed_recording_that_fails_leaves_the_first(allocator: Callable[[lis
     allocator([0])
     call_often(run, x, weight, 6)
     assert recorder.records == 2 and recorder.replays == 5 and run.obstacle is None
+
+
+@pytest.mark.parametrize(("dynamic", "changing"), [(True, True), (False, False)])
+def test_plans_say_whether_sizes_change(monkeypatch: pytest.MonkeyPatch, dynamic: bool, changing: bool) -> None:
+    """What the compiler says is what recording goes by."""
+    described: list[Mapping[str, Any]] = []
+
+    def keep(graph: Mapping[str, Any]) -> str:
+        described.append(graph)
+        return "this is a test"
+
+    monkeypatch.setattr(recording, "obstacle", keep)
+    fusee.compile(lambda x: x.sum(0) @ x.t(), mode="reduce-overhead", dynamic=dynamic)(torch.randn(5, 3))
+    assert [graph.get("changing", False) for graph in described] == [changing]

@@ -184,7 +184,7 @@ class RecordedPlan:
         self._tensors = tuple(number for number, metadata in enumerate(described) if len(metadata) > _STRIDES)
         self._numbers = [number for number in range(len(graph["inputs"])) if number not in set(self._tensors)]
         self._written = written_inputs(graph) or frozenset()
-        self._symbolic = any(_is_symbolic(graph["inputs"][number][1]) for number in self._tensors)
+        self._changing: bool = graph.get("changing", False)
         self._recordings: dict[Any, _Recording] = {}
         self._lock = threading.Lock()
         self.obstacle: str | None = None  # why it is recorded no more
@@ -213,7 +213,7 @@ class RecordedPlan:
         return self._launch(recording, inputs)
 
     def _key(self, inputs: tuple[Any, ...]) -> Any:
-        shapes = [(inputs[number].shape, inputs[number].stride()) for number in self._tensors] if self._symbolic else []
+        shapes = [(inputs[number].shape, inputs[number].stride()) for number in self._tensors] if self._changing else []
         return self._recorder.stream(), tuple(inputs[number] for number in self._numbers), tuple(shapes)
 
     def _give_up(self, reason: str) -> None:
@@ -326,10 +326,6 @@ class RecordedPlan:
 
 def _pointers(addresses: bytes) -> memoryview:
     return memoryview(addresses).cast("Q")
-
-
-def _is_symbolic(metadata: Sequence[Any]) -> bool:
-    return any(type(number) is not int for number in (*metadata[_SIZES], *metadata[_STRIDES]))
 
 
 def _place_for(tensor: Any) -> Any:

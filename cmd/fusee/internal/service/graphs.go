@@ -322,6 +322,9 @@ func (c *CompiledGraph) wireHead() *bytecode.Dict {
 	if c.Autocast {
 		wired.Set("autocast", true)
 	}
+	if slices.ContainsFunc(c.Graph.Inputs, changesLayout) {
+		wired.Set("changing", true)
+	}
 	if c.Compiled != nil {
 		wired.Set("runs", "plan")
 		wired.Set("plan", c.Compiled.Plan)
@@ -330,6 +333,12 @@ func (c *CompiledGraph) wireHead() *bytecode.Dict {
 	wired.Set("runs", "python")
 	wired.Set("plan", bytecode.None)
 	return wired
+}
+
+// changesLayout tells inputs whose sizes or strides may differ from call to call.
+func changesLayout(input *graph.Input) bool {
+	changes := func(size graph.Size) bool { return !size.IsStatic() }
+	return slices.ContainsFunc(input.Meta.Sizes, changes) || slices.ContainsFunc(input.Meta.Strides, changes)
 }
 
 func mutates(g *graph.Graph) bool {
