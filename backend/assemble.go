@@ -333,7 +333,19 @@ func (a *assembly) pays(boxes []box) bool {
 	if len(boxes) > mostBoxes || a.device.Type == "cpu" && a.choppy(boxes) {
 		return false
 	}
-	return a.saves(boxes) || a.b.readByLoops(a.node.Output(0))
+	result := a.node.Output(0)
+	return a.saves(boxes) || a.b.readBy(result, computedByLoops) && (a.device.Type == "cpu" || !a.storedAnyway(result))
+}
+
+// storedAnyway reports whether the library reads the result, or the caller. Loops on a GPU, which read single elements where sources join, would
+// then store it slower than the library does and save no pass.
+func (a *assembly) storedAnyway(result *graph.Output) bool {
+	key, _ := keyOf(result)
+	handedOut := slices.ContainsFunc(a.b.compilation.graph.Outputs, func(value graph.Value) bool {
+		output, ok := keyOf(value)
+		return ok && output == key
+	})
+	return handedOut || a.b.readBy(result, func(op *graph.Op, known bool) bool { return !computedByLoops(op, known) })
 }
 
 // saves reports whether a source need not be stored.
@@ -362,8 +374,8 @@ func (a *assembly) choppy(boxes []box) bool {
 	return false
 }
 
-// readByLoops reports whether a node that loops can compute reads a value, or a view of it.
-func (b *builder) readByLoops(value *graph.Output) bool {
+// readBy reports whether a node of a kind reads a value, or a view of it.
+func (b *builder) readBy(value *graph.Output, kind func(op *graph.Op, known bool) bool) bool {
 	wanted, _ := keyOf(value)
 	return slices.ContainsFunc(b.compilation.graph.Nodes, func(node *graph.Node) bool {
 		reads := slices.ContainsFunc(tensorArguments(node), func(read graph.Value) bool {
@@ -373,10 +385,15 @@ func (b *builder) readByLoops(value *graph.Output) bool {
 		if !reads || len(node.Outputs) == 0 {
 			return false
 		}
-		op, ok := graph.LookUp(node.Target)
-		if ok && op.Kind == graph.KindView {
-			return b.readByLoops(node.Output(0))
+		op, known := graph.LookUp(node.Target)
+		if known && op.Kind == graph.KindView {
+			return b.readBy(node.Output(0), kind)
 		}
-		return ok && slices.Contains([]graph.Kind{graph.KindPointwise, graph.KindCopy, graph.KindReduction, graph.KindNormalise, graph.KindShape}, op.Kind)
+		return kind(op, known)
 	})
+}
+
+func computedByLoops(op *graph.Op, known bool) bool {
+	kinds := []graph.Kind{graph.KindPointwise, graph.KindCopy, graph.KindReduction, graph.KindNormalise, graph.KindShape}
+	return known && slices.Contains(kinds, op.Kind)
 }

@@ -182,4 +182,4 @@ def test_whole_steps_on_a_gpu(name: str, mode: str, sizes: list[int]) -> None:
     optimizer, near = OPTIMIZERS[name]
     compiled = steps(optimizer, sizes, functools.partial(fusee.compile, mode=mode))
     for found, wanted in zip(compiled, steps(optimizer, sizes, lambda step: step), strict=True):
-        torch.testing.assert_close(found, wanted, rtol=near, atol=near / 1000)
+        torch.testing.assert_close(found, wanted, rtol=near, atol=near / 100)  # an update is at most 0.01
