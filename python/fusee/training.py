@@ -282,12 +282,37 @@ def with_freed_history(run: Run, graph: dict[str, Any]) -> Run:
 
     def with_history(*inputs: Any) -> tuple[Any, ...]:
         outputs = list(run(*inputs))
-        marked = apply(inputs[leaf], [outputs[place] for place in freed])
-        for place, output in zip(freed, marked, strict=True):
-            outputs[place] = output
+        others = [*inputs, *(output for place, output in enumerate(outputs) if place not in freed)]
+        owners = [_owner(outputs[place], others) for place in freed]
+        distinct = list({id(owner): owner for owner in owners}.values())
+        marked = dict(zip(map(id, distinct), apply(inputs[leaf], distinct), strict=True))
+        for place, owner in zip(freed, owners, strict=True):
+            outputs[place] = _viewed(outputs[place], owner, marked[id(owner)])
         return tuple(outputs)
 
     return with_history
+
+
+def _owner(output: Tensor, others: Sequence[Any]) -> Tensor:
+    """What gets the history: the tensor that a view is of, unless others show it; else the output.
+
+    Autograd refuses changes to views that a function of several results returns.
+    """
+    base = output._base
+    if base is None or base.requires_grad or base.dtype != output.dtype or output.is_conj() or output.is_neg():
+        return output
+    shown = any(one is base or getattr(one, "_base", None) is base for one in others)
+    return output if shown else base
+
+
+def _viewed(output: Tensor, owner: Tensor, marked: Tensor) -> Tensor:
+    """The output with the history of the tensor that it is or is a view of."""
+    import torch
+
+    if owner is output:
+        return marked
+    with torch.enable_grad():
+        return marked.as_strided(output.shape, output.stride(), output.storage_offset())
 
 
 @functools.lru_cache(maxsize=1)

@@ -28,6 +28,21 @@ def gradient_of_two_results_of_an_earlier_graph(x: torch.Tensor, w: torch.Tensor
     return torch.autograd.grad((z * y).sum(), [y, z], retain_graph=True)
 
 
+def into_a_view_of_what_backward_went_through(x: torch.Tensor, w: torch.Tensor) -> Any:
+    z = x + 1
+    z.sum().backward()
+    return z.expand_as(z).add_(z.argmax().item()), z
+
+
+def into_a_view_of_what_only_the_view_shows(x: torch.Tensor, w: torch.Tensor) -> Any:
+    z = x + w.sum()
+    z.sum().backward()
+    z = z.t()[1:]
+    if x.sum() > 0:
+        z.mul_(2)
+    return z
+
+
 def through_a_sum_again(x: torch.Tensor, w: torch.Tensor) -> Any:
     for _ in range(3):
         x = x + 1
@@ -86,6 +101,8 @@ PROGRAMS = [
     through_what_was_not_reached,
     through_what_was_reached_in_part,
     with_a_history_that_is_kept,
+    into_a_view_of_what_backward_went_through,
+    into_a_view_of_what_only_the_view_shows,
 ]
 
 
