@@ -9,7 +9,7 @@ func (in *Interpreter) reduceObject(v *Instance, arguments []Value) (Value, bool
 	if protocol, ok := constantInt(arguments[0]); !ok || protocol < 2 {
 		return nil, false, nil
 	}
-	for _, hook := range []string{"__reduce__", "__getnewargs_ex__", "__getnewargs__", "__slots__", "__slotnames__"} {
+	for _, hook := range []string{"__reduce__", "__getnewargs_ex__", "__getnewargs__", "__slots__"} {
 		_, owner, err := in.classLookup(v.class, hook)
 		if err != nil {
 			return nil, true, err
@@ -17,6 +17,9 @@ func (in *Interpreter) reduceObject(v *Instance, arguments []Value) (Value, bool
 		if owner != nil && owner.name != "object" {
 			return nil, false, nil
 		}
+	}
+	if named, err := in.namesSlots(v.class); named || err != nil {
+		return nil, err != nil, err
 	}
 	state, err := in.stateOf(v)
 	if err != nil {
@@ -31,6 +34,20 @@ func (in *Interpreter) reduceObject(v *Instance, arguments []Value) (Value, bool
 		return nil, true, err
 	}
 	return &Tuple{items: []Value{maker, &Tuple{items: []Value{v.class}}, state, none(), none()}}, true, nil
+}
+
+// namesSlots tells classes for which copyreg has noted slots; of those that have none it notes an empty list, at their first copy.
+func (in *Interpreter) namesSlots(class *Class) (bool, error) {
+	found, _, err := in.classLookup(class, "__slotnames__")
+	if found == nil || err != nil {
+		return false, err
+	}
+	list, isList, err := as[*List](in.real(found))
+	if !isList || err != nil {
+		return err == nil, err
+	}
+	names, err := list.contents(in)
+	return len(names) > 0, err
 }
 
 // stateOf is __getstate__ of an instance: its attributes, unless its class has a method of that name.

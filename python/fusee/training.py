@@ -238,7 +238,7 @@ def _note_freed(ctx: Any, given: Gradients) -> None:
     """Note the results whose histories this backward frees: those with a gradient, unless histories are kept."""
     import torch
 
-    if not torch._C._autograd._get_current_graph_task_keep_graph():
+    if not vars(torch._C)["_autograd"]._get_current_graph_task_keep_graph():
         ctx.freed.update(place for place, gradient in enumerate(given) if gradient is not None)
 
 

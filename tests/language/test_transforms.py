@@ -23,10 +23,6 @@ PROGRAMS: dict[str, tuple[str, Callable[[torch.Tensor], Any]]] = {
     "jacrev": ("function-transform", lambda x: jacrev(torch.sin)(x)),
     "hessian": ("function-transform", lambda x: hessian(lambda y: (y.sin() * y).sum())(x)),
     "vmap of grad": ("function-transform", lambda x: vmap(grad(lambda row: (row * row).sum()))(x)),
-    "functional call": (
-        "function-transform",
-        lambda x: functional_call(LAYER, {"weight": torch.ones(3, 3), "bias": torch.zeros(3)}, (x,)),
-    ),
     "reentrant checkpoint": ("checkpoint", lambda x: checkpoint(lambda y: y.sin() * y, x, use_reentrant=True) + 1),
 }
 WHOLE: dict[str, Callable[[torch.Tensor], Any]] = {
@@ -36,6 +32,7 @@ WHOLE: dict[str, Callable[[torch.Tensor], Any]] = {
     "vmap with dimensions": lambda x: vmap(torch.add, in_dims=(0, None))(x, x[0]) * vmap(torch.mul, (0, None))(x, 3.14),
     "vmap along other dimensions": lambda x: torch.vmap(torch.sum, in_dims=1, out_dims=0)(x),
     "vmap with keywords": lambda x: vmap(torch.add, out_dims=1)(x, other=x),
+    "functional call": lambda x: functional_call(LAYER, {"weight": torch.ones(3, 3), "bias": torch.zeros(3)}, (x,)),
     "vmap of several results": lambda x: vmap(torch.max, (0, None))(x, 0),
 }
 
