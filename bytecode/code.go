@@ -1,5 +1,7 @@
 package bytecode
 
+import "math/bits"
+
 // CodeFlags is a code object's co_flags.
 type CodeFlags uint32
 
@@ -60,14 +62,7 @@ func (c *Code) NLocals() int {
 
 // NArgs returns the number of locals that hold arguments: positional, keyword-only, *args and **kwargs.
 func (c *Code) NArgs() int {
-	count := c.ArgCount + c.KwOnlyArgCount
-	if c.Flags&FlagVarArgs != 0 {
-		count++
-	}
-	if c.Flags&FlagVarKeywords != 0 {
-		count++
-	}
-	return count
+	return c.ArgCount + c.KwOnlyArgCount + bits.OnesCount32(uint32(c.Flags&(FlagVarArgs|FlagVarKeywords)))
 }
 
 // IsGenerator tells whether calling the code makes a generator, a coroutine or an asynchronous generator.

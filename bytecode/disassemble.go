@@ -222,14 +222,8 @@ func element[T any](items []T, index int, raw rawInstruction) (T, error) {
 }
 
 func conversionText(arg int) string {
-	conversion := [...]string{"", "str", "repr", "ascii"}[arg&3]
-	switch {
-	case arg&4 == 0:
-		return conversion
-	case conversion == "":
-		return "with format"
-	}
-	return conversion + ", with format"
+	texts := [...]string{"", "str", "repr", "ascii", "with format", "str, with format", "repr, with format", "ascii, with format"}
+	return texts[arg&7]
 }
 
 func functionPartsText(arg int) string {

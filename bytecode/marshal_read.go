@@ -38,13 +38,10 @@ type unmarshaler struct {
 // object reads an object that is not null.
 func (u *unmarshaler) object() (Object, error) {
 	object, err := u.objectOrNull()
-	if err != nil {
-		return nil, err
-	}
-	if _, isNull := object.(nullObject); isNull {
+	if _, isNull := object.(nullObject); isNull && err == nil {
 		return nil, u.fail("null object")
 	}
-	return object, nil
+	return object, err
 }
 
 func (u *unmarshaler) objectOrNull() (Object, error) {

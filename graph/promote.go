@@ -33,15 +33,16 @@ func (d DType) unpromotable() bool {
 }
 
 func promoteUnusual(a, b DType) DType {
-	wide := func(d DType) bool { return d == Uint16 || d == Uint32 || d == Uint64 }
-	if wide(a) && b.IsDifferentiable() && !b.unpromotable() {
+	if a.isWideUnsigned() && b.IsDifferentiable() && !b.unpromotable() {
 		return b
 	}
-	if wide(b) && a.IsDifferentiable() && !a.unpromotable() {
+	if b.isWideUnsigned() && a.IsDifferentiable() && !a.unpromotable() {
 		return a
 	}
 	return NoDType
 }
+
+func (d DType) isWideUnsigned() bool { return d == Uint16 || d == Uint32 || d == Uint64 }
 
 func promoteComplex(a, b DType) DType {
 	if !b.IsDifferentiable() {

@@ -103,16 +103,15 @@ func (in *Interpreter) ownEquality(operand Value) (bool, error) {
 		_, owner, err := in.classLookup(meta, "__eq__")
 		return owner != nil && userClass(owner.name), err
 	case *Dict:
-		return in.equalityInPython(v)
+		if v.class != nil {
+			return in.equalityInPython(v.class)
+		}
 	}
 	return false, nil
 }
 
-func (in *Interpreter) equalityInPython(dict *Dict) (bool, error) {
-	if dict.class == nil {
-		return false, nil
-	}
-	found, _, err := in.classLookup(dict.class, "__eq__")
+func (in *Interpreter) equalityInPython(class *Class) (bool, error) {
+	found, _, err := in.classLookup(class, "__eq__")
 	if found == nil || err != nil {
 		return false, err
 	}

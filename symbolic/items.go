@@ -225,11 +225,8 @@ func (in *Interpreter) sliceIndices(s *SliceValue, length int) (*Range, error) {
 
 func (in *Interpreter) sliceBound(bound Value, absent int64) (int64, error) {
 	bound, err := in.real(bound)
-	if err != nil {
-		return 0, err
-	}
-	if isNone(bound) {
-		return absent, nil
+	if err != nil || isNone(bound) {
+		return absent, err
 	}
 	return in.sliceIndex(bound)
 }

@@ -40,7 +40,12 @@ func makeBinaryOperators() []operatorRow {
 // target is the function that Python computes an operator between constants with: in place it does the same with values that never change, but
 // its errors say so.
 func (row operatorRow) target(left Value) string {
-	if row.inplace != nil && !row.changes(left) {
+	return row.name(!row.changes(left))
+}
+
+// name is that of the operator's function in the module operator, or of the one in place where that is asked for and there.
+func (row operatorRow) name(inPlace bool) string {
+	if inPlace && row.inplace != nil {
 		return "operator." + row.inplace.function
 	}
 	return "operator." + row.function
@@ -138,11 +143,7 @@ func (in *Interpreter) tensorBinary(row operatorRow, left, right Value) (Value, 
 	if hasMethods(left) || hasMethods(right) {
 		return in.methodBinary(row, left, right)
 	}
-	name := "operator." + row.function
-	if row.inplace != nil && isTensor(left) {
-		name = "operator." + row.inplace.function
-	}
-	return in.torchCall(name, Arguments{Positional: []Value{left, right}})
+	return in.torchCall(row.name(isTensor(left)), Arguments{Positional: []Value{left, right}})
 }
 
 // builtinBinary handles constants and builtin containers; done is false where neither operand's type knows the operator.

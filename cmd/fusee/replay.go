@@ -185,9 +185,6 @@ func showCode(role string, code symbolic.Code) codeShown {
 
 // runGraphs adds the comparison of each graph.
 func runGraphs(ctx context.Context, shown *replayShown, replayed *service.Replayed, inputs []json.RawMessage, seed uint64) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	for i, compilation := range replayed.Compilations {
 		shown.Compilations[i].Runs = slice.Map(compilation.Graphs, func(graph *service.CompiledGraph) runShown {
 			return runGraph(ctx, graph, inputs, seed)
