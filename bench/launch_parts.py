@@ -24,22 +24,24 @@ def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.relu(z) * 2
 
 
-def compiled_with_plan(x: torch.Tensor, y: torch.Tensor) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The compiled example, and the launch plan that the compiler made for it (docs/contracts.md, section 7)."""
+def compiled_with_plans(
+    function: Callable[..., Any], call: Callable[[Callable[..., Any]], object]
+) -> tuple[Callable[..., Any], list[dict[str, Any]]]:
+    """The compiled function, and the launch plans (docs/contracts.md, section 7) made while ``call`` calls it."""
     plans: list[dict[str, Any]] = []
     made = _shim.LaunchPlan
 
-    def keep(plan: dict[str, Any]) -> Any:
+    def keep(plan: dict[str, Any], *options: Any) -> Any:
         plans.append(plan)
-        return made(plan)
+        return made(plan, *options)
 
     _shim.LaunchPlan = keep  # type: ignore[assignment,misc]
     try:
-        compiled = fusee.compile(f)
-        compiled(x, y)
+        compiled = fusee.compile(function)
+        call(compiled)
     finally:
         _shim.LaunchPlan = made  # type: ignore[misc]
-    return compiled, plans[0]
+    return compiled, plans
 
 
 def allocation_alone(plan: dict[str, Any]) -> Any:
@@ -70,7 +72,7 @@ def main() -> None:
     """Prints one line for each part."""
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
     x, y = torch.ones(4, device=device), torch.ones(4, device=device)
-    compiled, plan = compiled_with_plan(x, y)
+    compiled, (plan, *_) = compiled_with_plans(f, lambda run: run(x, y))
     result = torch.empty_like(x)
     whole, allocation, kernel = _shim.LaunchPlan(plan), allocation_alone(plan), kernel_alone(plan)
     parts: dict[str, Callable[[], object]] = {

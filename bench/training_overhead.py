@@ -17,7 +17,7 @@ import torch
 
 import fusee
 from fusee import _shim
-from launch_parts import microseconds
+from launch_parts import compiled_with_plans, microseconds
 
 
 def f(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -37,24 +37,6 @@ class Nothing(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         """The gradient as it is, for the second input."""
         return None, gradients[0]
-
-
-def compiled_with_plans(x: torch.Tensor, w: torch.Tensor) -> tuple[Callable[..., Any], list[dict[str, Any]]]:
-    """The compiled function, and its launch plans for forward and backward."""
-    plans: list[dict[str, Any]] = []
-    made = _shim.LaunchPlan
-
-    def keep(plan: dict[str, Any]) -> Any:
-        plans.append(plan)
-        return made(plan)
-
-    _shim.LaunchPlan = keep  # type: ignore[assignment,misc]
-    try:
-        compiled = fusee.compile(f)
-        torch.autograd.backward(compiled(x, w))
-    finally:
-        _shim.LaunchPlan = made  # type: ignore[misc]
-    return compiled, plans
 
 
 def launches(plan: dict[str, Any], device: str) -> Callable[[], object]:
@@ -88,7 +70,7 @@ def main() -> None:
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
     x, w = torch.ones(4, device=device), torch.ones(4, device=device, requires_grad=True)
     scalar = torch.ones((), device=device, requires_grad=True)
-    compiled, plans = compiled_with_plans(x, w)
+    compiled, plans = compiled_with_plans(f, lambda run: step(run, x, w)())
     alone = [launches(plan, device) for plan in plans]
     whole = microseconds(step(compiled, x, w))
     kernels = sum(microseconds(launch) for launch in alone)
