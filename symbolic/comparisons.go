@@ -124,11 +124,7 @@ func (in *Interpreter) isPythonFunction(method Value) (bool, error) {
 }
 
 func (in *Interpreter) methodCompare(row comparisonRow, left, right Value) (Value, error) {
-	leftClass, err := in.classOf(left)
-	if err != nil {
-		return nil, err
-	}
-	rightClass, err := in.classOf(right)
+	leftClass, rightClass, err := in.operandClasses(left, right)
 	if err != nil {
 		return nil, err
 	}

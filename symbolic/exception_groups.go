@@ -276,15 +276,11 @@ func (in *Interpreter) checkGroupTypes(match Value) error {
 	if err := in.checkExceptionTypes(match); err != nil {
 		return err
 	}
-	types := []Value{match}
-	if tuple, ok := match.(*Tuple); ok {
-		types = tuple.items
+	types, err := in.caughtTypes(match)
+	if err != nil {
+		return err
 	}
 	for _, item := range types {
-		item, err := in.real(item)
-		if err != nil {
-			return err
-		}
 		if class, ok := item.(*Class); ok && class.isSubclassOf("BaseExceptionGroup") {
 			return in.raise("TypeError", "catching ExceptionGroup with except* is not allowed. Use except instead.")
 		}

@@ -336,18 +336,22 @@ func (in *Interpreter) checkExceptionMatch(f *Frame) error {
 	return err
 }
 
+// caughtTypes are the types that an except clause names: one, or those of a tuple.
+func (in *Interpreter) caughtTypes(match Value) ([]Value, error) {
+	if tuple, ok := match.(*Tuple); ok {
+		return in.realAll(tuple.items)
+	}
+	return in.realAll([]Value{match})
+}
+
 // checkExceptionTypes refuses what except cannot catch, in the whole of a tuple before any of it is compared
 // (check_except_type_valid of CPython's ceval.c).
 func (in *Interpreter) checkExceptionTypes(match Value) error {
-	types := []Value{match}
-	if tuple, ok := match.(*Tuple); ok {
-		types = tuple.items
+	types, err := in.caughtTypes(match)
+	if err != nil {
+		return err
 	}
 	for _, item := range types {
-		item, err := in.real(item)
-		if err != nil {
-			return err
-		}
 		if class, ok := item.(*Class); !ok || !class.isSubclassOf("BaseException") {
 			return in.raise("TypeError", "catching classes that do not inherit from BaseException is not allowed")
 		}

@@ -308,13 +308,18 @@ func (in *Interpreter) mergeDicts(row operatorRow, left, right *Dict) (Value, er
 	return merged, in.updateDict(merged, right)
 }
 
-// methodBinary is the dispatch over methods written in Python: a subclass's reflected method goes first.
-func (in *Interpreter) methodBinary(row operatorRow, left, right Value) (Value, error) {
+func (in *Interpreter) operandClasses(left, right Value) (*Class, *Class, error) {
 	leftClass, err := in.classOf(left)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rightClass, err := in.classOf(right)
+	return leftClass, rightClass, err
+}
+
+// methodBinary is the dispatch over methods written in Python: a subclass's reflected method goes first.
+func (in *Interpreter) methodBinary(row operatorRow, left, right Value) (Value, error) {
+	leftClass, rightClass, err := in.operandClasses(left, right)
 	if err != nil {
 		return nil, err
 	}

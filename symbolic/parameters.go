@@ -29,13 +29,9 @@ func (in *Interpreter) makeSubclass(arguments Arguments) (Value, error) {
 	if needed, known := reals[2].(*Constant); !known || needed.Value != false {
 		return nil, unsupported(reasonTensorSub, "a parameter with gradients, made in the program")
 	}
-	detached, err := in.torchCall("Tensor.detach", Arguments{Positional: []Value{data}})
+	made, err := in.detached(data)
 	if err != nil {
 		return nil, err
-	}
-	made, ok := detached.(*Tensor)
-	if !ok || made == data {
-		return nil, unsupported(reasonTensorSub, "_make_subclass")
 	}
 	made.meta.Flags |= graph.FlagParameter
 	return made, nil
