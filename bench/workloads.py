@@ -18,11 +18,15 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Workload:
-    """A function without gradients, arguments for it, and arguments of other shapes (empty: not measured)."""
+    """A function without gradients, arguments for it, and arguments of other shapes (empty: not measured).
+
+    Where ``trained`` is a module, the function is its loss, whose gradients a step takes too.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     others: tuple[Any, ...] = ()
+    trained: nn.Module | None = None
 
 
 Builder = Callable[[str], Workload]
@@ -234,21 +238,24 @@ def feed_forward(device: str) -> Workload:
     return module_workload(module, torch.randn(height, width, device=device, dtype=dtype))
 
 
-def language_model(device: str, batch: int, time: int) -> Workload:
-    """A GPT-2 small on CUDA, a toy on a CPU."""
+def language_model(device: str, batch: int, time: int) -> tuple[nn.Module, Tensor, Tensor]:
+    """A GPT-2 small on CUDA, a toy on a CPU; its words and those that follow them, int64 [batch, time] each."""
     layers, width, heads, words = (12, 768, 12, 50304) if device == "cuda" else (4, 128, 4, 1000)
     module = LanguageModel(layers, width, heads, words, time).to(device, activation_dtype(device))
-    return module_workload(module, torch.randint(0, words, (batch, time), device=device))
+    tokens, following = torch.randint(0, words, (2, batch, time), device=device)
+    return module, tokens, following
 
 
 def transformer(device: str) -> Workload:
     """The forward pass over whole texts."""
-    return language_model(device, *((16, 1024) if device == "cuda" else (2, 64)))
+    module, words, _ = language_model(device, *((16, 1024) if device == "cuda" else (2, 64)))
+    return module_workload(module, words)
 
 
 def decode_step(device: str) -> Workload:
     """One word at batch size one: the launches cost more than the work."""
-    return language_model(device, 1, 1)
+    module, words, _ = language_model(device, 1, 1)
+    return module_workload(module, words)
 
 
 def deep_narrow(device: str) -> Workload:
@@ -261,6 +268,25 @@ def convolution(device: str) -> Workload:
     """Inference with a ResNet-18."""
     batch, side = (128, 224) if device == "cuda" else (1, 64)
     return module_workload(residual_network().to(device), torch.randn(batch, 3, side, side, device=device))
+
+
+def transformer_training(device: str) -> Workload:
+    """The loss of a language model, half as many texts as for the forward pass alone."""
+    module, words, targets = language_model(device, *((8, 1024) if device == "cuda" else (2, 64)))
+
+    def loss(words: Tensor, targets: Tensor) -> Tensor:
+        return functional.cross_entropy(module(words).flatten(0, 1).float(), targets.flatten())
+
+    return Workload(loss, (words, targets), trained=module)
+
+
+def convolution_training(device: str) -> Workload:
+    """The loss of a ResNet-18."""
+    batch, side = (128, 224) if device == "cuda" else (2, 64)
+    network = residual_network().to(device)
+    images = torch.randn(batch, 3, side, side, device=device)
+    classes = torch.randint(0, 1000, (batch,), device=device)
+    return Workload(lambda x, y: functional.cross_entropy(network(x), y), (images, classes), trained=network)
 
 
 def branch(device: str) -> Workload:
@@ -292,3 +318,5 @@ WORKLOADS: dict[str, Builder] = {
         branch,
     )
 }
+
+TRAINED: dict[str, Builder] = {builder.__name__: builder for builder in (transformer_training, convolution_training)}

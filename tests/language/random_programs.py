@@ -48,7 +48,7 @@ def text_of(seed: int, number: int, names: Sequence[str]) -> str:
 
 def timed(function: Callable[[], list[Any]], seconds: float, status: int) -> list[Any]:
     """Call with a limit to the time; ``status`` is how the process ends where the program swallows that it is up."""
-    told = 0
+    told, streams = 0, (sys.stdout, sys.stderr)
 
     def late(*_: Any) -> None:
         nonlocal told
@@ -66,6 +66,7 @@ def timed(function: Callable[[], list[Any]], seconds: float, status: int) -> lis
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.alarm(0)
+        sys.stdout, sys.stderr = streams  # they stay redirected where time was up as a redirection ended
 
 
 def failure(text: str) -> str | None:
