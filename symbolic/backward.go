@@ -325,6 +325,7 @@ func (in *Interpreter) appendGradients(request *gradientRequest) ([]Value, error
 	node := in.graph.Append(graph.GradientsTarget, request.arguments(outputs, inputs, seeds), nil, infos, nil)
 	node.Unrecorded, node.Origin, node.Result = !request.create, in.origin(), allOutputs(node)
 	in.activity++
+	in.askForGradients()
 	if request.create {
 		in.needDerivation("gradients that are differentiated again")
 	}

@@ -11,12 +11,22 @@ type derivation struct {
 	needed bool
 	step   int
 	what   string
+	// asked says that the graph asks for gradients, askedAt at which step it first does.
+	asked   bool
+	askedAt int
+}
+
+// askForGradients notes the first step that asks for gradients: backward may turn out to raise, which only Python does where the program sees it.
+func (in *Interpreter) askForGradients() {
+	if !in.derivation.asked {
+		in.derivation.asked, in.derivation.askedAt = true, in.frame.step
+	}
 }
 
 // needDerivation notes the first step whose operation only a graph that the compiler differentiates can hold.
 func (in *Interpreter) needDerivation(what string) {
 	if !in.derivation.needed {
-		in.derivation = derivation{true, in.frame.step, what}
+		in.derivation.needed, in.derivation.step, in.derivation.what = true, in.frame.step, what
 	}
 }
 

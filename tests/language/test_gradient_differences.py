@@ -113,3 +113,34 @@ def test_backward_refuses_what_was_written_as_eager_does(program: Program) -> No
     for _ in range(2):
         given = gradient_or_error(compiled)
         assert given == wanted if isinstance(wanted, str) else given == pytest.approx(wanted, rel=1e-6)
+
+
+def raises_behind_effects(x: torch.Tensor, seen: torch.Tensor, log: list[str]) -> None:
+    seen += 1
+    y = x.exp()
+    z = y.exp()
+    log.append("ahead")
+    y += z
+    y.sum().backward()
+
+
+def caught_behind_effects(x: torch.Tensor, seen: torch.Tensor, log: list[str]) -> None:
+    try:
+        raises_behind_effects(x, seen, log)
+    except RuntimeError as error:
+        log.append(str(error))
+
+
+@pytest.mark.parametrize("program", [raises_behind_effects, caught_behind_effects])
+def test_effects_ahead_of_backward_that_raises_are_kept(program: Callable[..., None]) -> None:
+    fusee.reset()
+    told = []
+    for function in (program, *[fusee.compile(program)] * 2):
+        log: list[str] = []
+        x, seen = torch.ones(2, 3, requires_grad=True), torch.zeros(())
+        try:
+            function(x, seen, log)
+        except RuntimeError as error:
+            log.append(f"raised {error}")
+        told.append((log, seen.item(), x.grad))
+    assert len(told[0][0]) == 2 and told[1] == told[0] and told[2] == told[0]
