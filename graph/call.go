@@ -37,10 +37,16 @@ func IsInPlace(target string) bool {
 	return strings.HasSuffix(target, "_") && !strings.HasSuffix(target, "__")
 }
 
+// mayCast tells calls that autocast may change: functions that are given no tensor, such as torch.tensor, have nothing to cast.
+func mayCast(target string, args []Value, keywords []Keyword) bool {
+	given := slices.Concat(args, slice.Map(keywords, func(k Keyword) Value { return k.Value }))
+	return !IsInPlace(target) && len(Tensors(given...)) > 0
+}
+
 // Call appends a node for a call of a torch-level function ("torch.relu", "Tensor.add_", "operator.add") or of an aten operator
 // ("aten.add.Tensor") with the outputs that eager would give, or returns an error that is ErrUnknown and leaves the graph alone.
 func (g *Graph) Call(target string, args []Value, keywords []Keyword, state State) (*Node, error) {
-	if state.Autocast && !IsInPlace(target) {
+	if state.Autocast && mayCast(target, args, keywords) {
 		return nil, unknown("autocast")
 	}
 	state.GradMode = state.GradMode && !state.InferenceMode

@@ -96,10 +96,26 @@ func (g *Graph) wasCut(v Value) bool {
 	})
 }
 
-// DetachedFromOwner tells tensors that share the memory of one that requires gradients, and do not require any themselves.
+// DetachedFromOwner tells tensors that share the memory of one that requires gradients, do not require any themselves, and are neither what detach
+// gave nor views of an argument that were made with grad mode off: those the operators of a launch plan make as they are.
 func (g *Graph) DetachedFromOwner(v Value) bool {
 	holder := Owner(v)
-	return holder != v && g.RequiresGrad(holder) && !g.RequiresGrad(v)
+	if holder == v || !g.RequiresGrad(holder) || g.RequiresGrad(v) {
+		return false
+	}
+	for relationOf(v).Kind == RelationSame {
+		v = relationOf(v).Of
+	}
+	if isDetached(v) {
+		return false
+	}
+	for ; relationOf(v).Kind != RelationNew; v = relationOf(v).Of {
+		if isDetached(v) {
+			return true
+		}
+	}
+	_, given := holder.(*Input)
+	return !given
 }
 
 // leafRoot says whether v is, or is a view of, a leaf that requires gradients.

@@ -287,7 +287,8 @@ bool constants_equal(PyObject *expected, PyObject *found) {
         return !memcmp(&((PyComplexObject *)expected)->cval, &((PyComplexObject *)found)->cval, sizeof(Py_complex));
     if (type == &PyTuple_Type)
         return tuples_equal(expected, found);
-    if (type != &PyLong_Type && type != &PyUnicode_Type && type != &PyBytes_Type)
+    bool comparable = type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBytes_Type;
+    if (!comparable && (PyObject *)type != torch.object.device) /* a tensor makes another device each time it is asked */
         return false;
     return PyObject_RichCompareBool(expected, found, Py_EQ) == 1;
 }
