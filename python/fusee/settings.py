@@ -56,6 +56,13 @@ TABLE: tuple[Setting, ...] = (
         "dearest to compute again for its bytes; at 0, all but random draws is computed again from the inputs.",
         bounds=(0.0, 1.0),
     ),
+    Setting(
+        "background",
+        bool,
+        False,
+        "FUSEE_BACKGROUND",
+        "Calls run as plain Python while the compiler makes kernels; needs the disk cache.",
+    ),
     Setting("record", str, "", "FUSEE_RECORD", "Folder that gets one trace file for each compile; empty: none."),
     Setting("logs", str, "", "FUSEE_LOGS", "What to log, in the grammar of TORCH_LOGS."),
     Setting(

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import marshal
+import math
 import multiprocessing
 import os
 import shutil
@@ -29,6 +30,8 @@ from typing import IO, Any
 
 from .. import settings, warn
 from ..errors import HostFailure
+from . import progress
+from .progress import Waits, nobody
 from .record import Tape
 
 PROTOCOL = 1
@@ -38,6 +41,10 @@ _MARSHAL = 4
 
 Message = tuple[Any, ...]
 Answer = Callable[[Message], Message]
+Finish = Callable[[Message | HostFailure], None]
+
+_ENDS = ("done", "failed")
+_HANDED_ON = ("captured", *_ENDS)
 
 
 def unmarshal(data: bytes) -> Any:
@@ -134,9 +141,12 @@ class Child:
         except OSError as error:
             raise HostFailure("crash", f"the compiler went away: {error}{self.last_words()}") from error
 
-    def receive(self, tape: Tape | None, deadline: float) -> Message:
-        """Read one message; HostFailure for an end, garbage or no message before ``deadline``."""
-        head = self._read(_LENGTH.size, deadline)
+    def receive(self, tape: Tape | None, deadline: float, waits: Waits = nobody) -> Message:
+        """Read one message; HostFailure for an end, garbage or no message before ``deadline``.
+
+        ``waits`` is called again and again until its first bytes come.
+        """
+        head = self._read(_LENGTH.size, deadline, waits)
         (length,) = _LENGTH.unpack(head)
         if length > _LARGEST:
             raise HostFailure("protocol", f"the compiler announced a message of {length} bytes")
@@ -145,20 +155,21 @@ class Child:
             tape.add("<", head + body)
         return decode(body)
 
-    def _wait(self, deadline: float) -> None:
+    def _wait(self, deadline: float, most: float = math.inf) -> None:
         left = deadline - time.monotonic()
         if left <= 0:
             raise HostFailure("timeout", "the compiler did not answer in time")
-        self._socket.settimeout(left)
+        self._socket.settimeout(min(left, most))
 
-    def _read(self, count: int, deadline: float) -> bytes:
+    def _read(self, count: int, deadline: float, waits: Waits = nobody) -> bytes:
         parts = []
         while count:
-            self._wait(deadline)
+            self._wait(deadline, progress.SECONDS)
             try:
                 part = self._socket.recv(min(count, 1 << 20))
             except TimeoutError:
-                raise HostFailure("timeout", "the compiler did not answer in time") from None
+                waits()
+                continue
             except OSError as error:
                 raise HostFailure("crash", f"the compiler went away: {error}{self.last_words()}") from error
             if not part:
@@ -209,11 +220,22 @@ class Connection:
         self._child: Child | None = None
         self._busy = threading.RLock()
         self._anticipated = False
+        self._rest: threading.Thread | None = None  # waits for the rest of a conversation in the background
 
     def converse(
-        self, request: Message, answer: Answer, options: Mapping[str, settings.Value], tape: Tape | None
-    ) -> Message:
-        """Send ``request``, answer every question, and return the ``done`` or ``failed`` message.
+        self,
+        request: Message,
+        answer: Answer,
+        options: Mapping[str, settings.Value],
+        tape: Tape | None,
+        name: str,
+        finish: Finish | None = None,
+    ) -> Message | None:
+        """Send ``request`` about what has a ``name``, answer every question, and return the ``done`` or ``failed``
+        message.
+
+        With ``finish``, None is returned once the compiler has captured the function and needs its objects no more;
+        another thread then waits for the message and calls ``finish`` with it, or with what went wrong.
 
         Raises HostFailure whenever the child did not get there; after that, and after any other exception
         (an interrupt for one), the child is replaced, as it may still be in the middle of the conversation.
@@ -223,43 +245,57 @@ class Connection:
             if not got_turn:
                 raise HostFailure("timeout", "another thread's compile did not end in time")
             try:
-                return self._talk(request, answer, options, tape, deadline)
+                child = self._asked(request, options, tape, deadline)
+                with progress.Line(f"compiling {name}") as line:
+                    reply = _reply(child, answer, tape, deadline, _HANDED_ON if finish else _ENDS, line)
             except BaseException:
                 self.stop()
                 raise
+            if reply[0] in _ENDS or finish is None:
+                return reply
+            self._rest = threading.Thread(
+                target=self._await_rest, args=(child, answer, deadline, finish), name="fusee compile", daemon=True
+            )
+            self._rest.start()
+            return None
+
+    def _await_rest(self, child: Child, answer: Answer, deadline: float, finish: Finish) -> None:
+        """The rest of a conversation whose first thread goes on; the turn is this thread's until it ends."""
+        try:
+            reply: Message | HostFailure = _reply(child, answer, None, deadline, _ENDS, nobody)
+        except HostFailure as failure:
+            child.kill()
+            reply = failure
+        finish(reply)
+
+    @property
+    def in_background(self) -> bool:
+        """Whether the compiler is at work for a thread that went on."""
+        return self._rest is not None and self._rest.is_alive()
 
     @contextlib.contextmanager
     def turn(self, options: Mapping[str, settings.Value]) -> Iterator[bool]:
         """Wait for other threads' compiles, at most as long as one may take; whether the turn came."""
-        busy = self._busy
-        got_turn = busy.acquire(timeout=settings.number("timeout", options))
+        busy, deadline = self._busy, time.monotonic() + settings.number("timeout", options)
+        got_turn = busy.acquire(timeout=deadline - time.monotonic())
         try:
-            yield got_turn
+            if got_turn and self._rest is not None:
+                self._rest.join(max(0.0, deadline - time.monotonic()))
+            yield got_turn and not self.in_background
         finally:
             if got_turn:
                 busy.release()
 
-    def _talk(
-        self,
-        request: Message,
-        answer: Answer,
-        options: Mapping[str, settings.Value],
-        tape: Tape | None,
-        deadline: float,
-    ) -> Message:
+    def _asked(
+        self, request: Message, options: Mapping[str, settings.Value], tape: Tape | None, deadline: float
+    ) -> Child:
+        """A child that has got the request."""
         child = self._fit(options, deadline)
         child.await_ready(deadline)
         if tape is not None:
             tape.extend(child.prologue)
         child.send(request, tape, deadline)
-        while True:
-            message = child.receive(tape, deadline)
-            kind, rest = message[0], message[1:]
-            if kind in ("done", "failed"):
-                return message
-            if kind != "ask" or not rest:
-                raise HostFailure("protocol", f"the compiler sent {kind!r} instead of a question")
-            child.send(answer(rest), tape, deadline)
+        return child
 
     def _fit(self, options: Mapping[str, settings.Value], deadline: float) -> Child:
         if self._child is None or not self._child.alive():
@@ -305,10 +341,26 @@ class Connection:
 
     def forget(self) -> None:
         """In a forked child: drop the parent's compiler and any lock another thread held at the fork."""
-        self._busy = threading.RLock()
+        self._busy, self._rest = threading.RLock(), None
         child, self._child = self._child, None
         if child is not None:
             child.close()
+
+
+def _reply(
+    child: Child, answer: Answer, tape: Tape | None, deadline: float, ends: tuple[str, ...], waits: Waits
+) -> Message:
+    """Answer a child's questions until a message comes that is none, of one of the kinds in ``ends``."""
+    while True:
+        message = child.receive(tape, deadline, waits)
+        kind, rest = message[0], message[1:]
+        if kind in ends:
+            return message
+        if kind == "captured":
+            continue
+        if kind != "ask" or not rest:
+            raise HostFailure("protocol", f"the compiler sent {kind!r} instead of a question")
+        child.send(answer(rest), tape, deadline)
 
 
 def _scratch_file() -> IO[bytes]:

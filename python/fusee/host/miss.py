@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 import time
@@ -55,7 +56,7 @@ def on_miss(
     entry, the number of the guard that failed and the value it found. Raises Unsupported under ``fullgraph`` only.
     """
     record = compiled.record
-    if _thread.paused:
+    if _thread.paused or (CONNECTION.in_background and record.data.options.setting("background")):
         return None
     with CONNECTION.turn(record.data.options.changed) as got_turn:
         if not got_turn:
@@ -186,8 +187,11 @@ def _without_dispatch_modes() -> contextlib.AbstractContextManager[Any]:
 
 def _installed(miss: _Miss, table: ObjectTable) -> Any:
     with _without_dispatch_modes():
-        result = converse(("compile", _request(table, miss)), table, miss.target.options, miss.target.name)
+        result = _conversed(miss, table)
+    if result is None:
+        return None
     target = miss.target
+    target.made_behind = False
     report = result.setdefault("report", {}) or {}
     if target.options.fullgraph and reports.broke(report):
         if _function_modes():
@@ -207,6 +211,33 @@ def anticipate(options: Options) -> None:
         CONNECTION.anticipate(options.changed)
 
 
+def _conversed(miss: _Miss, table: ObjectTable) -> dict[str, Any] | None:
+    """The result of compiling for a call; None where that goes on in the background.
+
+    A later call finds the result on disk. Where the program has gone on so that it compiles for something else by
+    then, it waits, but not for kernels, which are on disk too.
+    """
+    target, message = miss.target, ("compile", _request(table, miss))
+    options = target.options.changed
+    answers = Answers(table)
+    alone = target.options.setting("background") and not target.made_behind and not recorders(options)
+    earlier = remembered.conversation(message, answers, options) if alone else None
+    if earlier is None:
+        return converse(message, table, target.options, target.name)
+    reply = earlier.recall()
+    if reply is None:
+        finish = functools.partial(_finish_behind, target, earlier)
+        reply = CONNECTION.converse(message, earlier, options, None, target.name, finish)
+    return None if reply is None else _result(reply)
+
+
+def _finish_behind(target: Target, earlier: remembered.Conversation, reply: Message | HostFailure) -> None:
+    """What went wrong shows again where a call waits for it."""
+    if not isinstance(reply, HostFailure):
+        earlier.keep(reply)
+    target.made_behind = True
+
+
 def converse(message: tuple[Any, ...], table: ObjectTable, options: Options, name: str) -> dict[str, Any]:
     """The ``done`` result of a request: of an earlier conversation that went as this one goes, or of the compiler."""
     wanted = recorders(options.changed)
@@ -217,6 +248,11 @@ def converse(message: tuple[Any, ...], table: ObjectTable, options: Options, nam
         reply = _ask(message, earlier or answers, options, wanted, name)
         if earlier is not None:
             earlier.keep(reply)
+    return _result(reply)
+
+
+def _result(reply: Message) -> dict[str, Any]:
+    """What a request came to; HostFailure where the compiler gave up."""
     if reply[0] == "failed":
         raise _failure(reply[1])
     result: dict[str, Any] = reply[1]
@@ -229,7 +265,9 @@ def _ask(message: tuple[Any, ...], answer: Answer, options: Options, wanted: lis
     """One conversation with the compiler, recorded for whoever wants the trace."""
     tape = Tape() if wanted else None
     try:
-        return CONNECTION.converse(message, answer, options.changed, tape)
+        reply = CONNECTION.converse(message, answer, options.changed, tape, name)
+        assert reply is not None  # as nobody else was to finish
+        return reply
     finally:
         for recorder in wanted:
             _save(tape, recorder.file(name))

@@ -35,6 +35,7 @@ class Target:
         self.last_missed = ""
         self.failures = 0
         self.plain_under_modes = False  # one graph was asked for, and could not be had under torch function modes
+        self.made_behind = False  # a compile in the background has ended, and no call has made use of it yet
         self.changes = Changes()
 
     @property

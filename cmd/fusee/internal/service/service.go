@@ -149,6 +149,11 @@ func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
 	if err != nil {
 		return nil, err
 	}
+	if background, _ := s.setting(request, "background").(bool); background {
+		if err := s.transport.Send(trace.Message{"captured"}); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.lowerCapture(compilation, request); err != nil {
 		return nil, err
 	}
