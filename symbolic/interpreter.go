@@ -90,6 +90,8 @@ type Interpreter struct {
 	generators  []*Generator
 	freed       []freedHistory // by gradients that the graph asks for
 	derivation  derivation
+	risks       []risk
+	risksSeen   int // the number of nodes that were looked at
 	retained    []retainedTensor
 	wired       []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.

@@ -13,6 +13,7 @@ import (
 type generator struct {
 	// graphStart and graphCalled bound the call of the graph.
 	graphStart, graphCalled *bytecode.Instruction
+	recovery                *recovery // where a call of the graph that raises is taken back
 	*builder
 	in       *Interpreter
 	top      *Frame            // the captured function's

@@ -193,6 +193,11 @@ func (cg *generator) callGraph() (bool, error) {
 	for _, argument := range in.arguments {
 		cg.prepareNumber(argument)
 	}
+	if called {
+		if err := cg.keepForRetry(); err != nil {
+			return false, err
+		}
+	}
 	start := len(cg.builder.output)
 	if err := cg.writeNumbers(); err != nil {
 		return false, err
@@ -213,10 +218,11 @@ func (cg *generator) callGraph() (bool, error) {
 	}
 	cg.call(len(in.arguments))
 	end := cg.emit(bytecode.Nop, 0)
-	if in.changesNothingBeforeItRaises() {
+	if cg.recovery != nil {
 		cg.graphStart, cg.graphCalled = cg.builder.output[start], end
 	}
 	cg.storeOutputs()
+	cg.forgetKept()
 	return true, nil
 }
 
@@ -241,28 +247,6 @@ func (cg *generator) storeOutputs() {
 	}
 }
 
-// retryInPython runs the whole function as it was written when the graph, or a number ahead of it, raises: an error that depends on values (an index out of bounds, a
-// division by zero) then comes up at the user's own line, inside the user's own handlers. The graph runs before every side effect, so
-// nothing happens twice.
-func (cg *generator) retryInPython() {
-	start, end := cg.graphStart, cg.graphCalled
-	if len(cg.clones) == 0 {
-		cg.cloneBase(func(*bytecode.Instruction) bool { return false })
-	}
-	cg.position = end.Position
-	handler := cg.emit(bytecode.PushExcInfo, 0)
-	cg.placeholder("name", "builtins.Exception")
-	cg.emit(bytecode.CheckExcMatch, 0)
-	pass := cg.emit(bytecode.PopJumpForwardIfFalse, 0)
-	cg.emit(bytecode.PopTop, 0)
-	cg.emit(bytecode.PopExcept, 0)
-	cg.emit(bytecode.JumpForward, 0).Jump = cg.clones[cg.info.listing.Instructions[0]]
-	pass.Jump = cg.emit(bytecode.Swap, 2)
-	cg.emit(bytecode.PopExcept, 0)
-	cg.emit(bytecode.Reraise, 0)
-	cg.handlers = append(cg.handlers, bytecode.Handler{Start: start, End: end, Target: handler})
-}
-
 // computes tells graphs that do more than change torch's state, which rewritten code sets by itself.
 func computes(g *graph.Graph) bool {
 	for _, node := range g.Nodes {
@@ -276,25 +260,6 @@ func computes(g *graph.Graph) bool {
 // mayRaise tells graphs that the program may see raise even when no output is used.
 func mayRaise(g *graph.Graph) bool {
 	return slices.ContainsFunc(g.Nodes, func(node *graph.Node) bool { return node.MayRaise })
-}
-
-// changesNothingBeforeItRaises tells graphs that leave everything as it was where one of their operations raises: only the last one writes
-// what was there before, and that after its checks.
-func (in *Interpreter) changesNothingBeforeItRaises() bool {
-	written := false
-	for _, node := range in.graph.Nodes {
-		if changesState(node) {
-			continue
-		}
-		if written || node.Random || runsDispatch(node) || setsState(node) {
-			return false
-		}
-		written = node.WritesInputs()
-		if written && node.MayRaise && !in.hosted[node] {
-			return false // an index that does not fit may be found after others have been written
-		}
-	}
-	return true
 }
 
 // hasEffects tells graphs that change something even when no output is used.

@@ -351,9 +351,30 @@ def warn_for(
     warnings.warn_explicit(message, category, file, line, namespace.get("__name__") or "<string>", registry)
 
 
+def keep(random: bool, *tensors: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    """What a graph may write before it raises: the state of the CPU's generator, and the elements of tensors."""
+    import torch
+
+    # data has a version counter of its own, and no history
+    return torch.default_generator.get_state() if random else None, [(t, t.data.clone()) for t in tensors]
+
+
+def put_back(kept: tuple[Any, list[tuple[Any, Any]]]) -> None:
+    """Undo what was written since ``keep``."""
+    import torch
+
+    state, tensors = kept
+    if state is not None:
+        torch.default_generator.set_state(state)
+    for tensor, elements in tensors:
+        tensor.data.copy_(elements)
+
+
 TABLE: Mapping[str, Callable[..., Any]] = {
     "is_state": _shim.is_state,
     "pack": _shim.pack,
+    "keep": keep,
+    "put_back": put_back,
     "set_field": set_field,
     "delete_field": delete_field,
     "replace_list": replace_list,

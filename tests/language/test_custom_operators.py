@@ -128,3 +128,19 @@ def test_error_of_a_programs_operator_leaves_what_was_written_before_it_written_
             compiled(x)
         assert x.tolist() == [1.0, 1.0, 1.0]
         assert CALLS == ["raised", "pair"]
+
+
+def test_error_of_a_programs_operator_is_caught_where_the_program_does() -> None:
+    def program(x: Tensor) -> Tensor:
+        y = x * 2
+        try:
+            return pair(y, scale=-1.0)[0]
+        except ValueError:
+            CALLS.append("caught")
+        return y + 1
+
+    compiled = fusee.compile(program)
+    for _ in range(2):
+        CALLS.clear()
+        assert compiled(torch.ones(3)).tolist() == [3.0, 3.0, 3.0]
+        assert CALLS == ["pair", "caught"]

@@ -138,6 +138,39 @@ def a_list_in_itself(x: torch.Tensor, items: list[Any], log: list[Any]) -> None:
     items.clear()
 
 
+def an_index_behind_what_is_written(x: torch.Tensor, index: torch.Tensor, log: list[Any]) -> Any:
+    x += 1
+    log.append("ahead")
+    return (x * 2)[index]
+
+
+def an_index_that_is_caught(x: torch.Tensor, index: torch.Tensor, log: list[Any]) -> Any:
+    x += 1
+    try:
+        log.append("ahead")
+        return (x * 2)[index] + 1
+    except IndexError:
+        log.append("caught")
+    return x
+
+
+def an_index_behind_random_numbers(x: torch.Tensor, index: torch.Tensor, log: list[Any]) -> Any:
+    torch.manual_seed(1)
+    y = torch.nn.functional.dropout(x)
+    outcome_of(lambda: y[index].sum(), log)
+    return y, torch.rand(2)
+
+
+def an_index_ahead_of_what_is_written(x: torch.Tensor, index: torch.Tensor, log: list[Any]) -> Any:
+    log.append("ahead")
+    y = (x * 2)[index]
+    x += 1
+    return y.sum() + x
+
+
+INDEXED = [(torch.ones(3), torch.tensor([at]), []) for at in (1, 7)]
+LARGE = [(torch.ones(20000), torch.tensor([at]), []) for at in (1, 20001)]  # what is written there is not kept
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (subtraction, [(torch.ones(2, 3), TRUTHS, []), (torch.ones(()), TRUTHS, []), (TRUTHS, TRUTHS, [])]),
     (a_dimension_that_is_not_there, [(torch.ones(3), []), (torch.tensor(1.0), [])]),
@@ -156,6 +189,10 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (sums_of_itself_the_other_way, [(torch.arange(9.0).view(3, 3),)]),
     (the_only_one_of_several_views, [(torch.ones(3, requires_grad=True), [])]),
     (a_list_in_itself, [(torch.ones(3), [], []), (torch.ones(3), [1.0], [])]),
+    (an_index_behind_what_is_written, INDEXED),
+    (an_index_that_is_caught, [*INDEXED, *LARGE]),
+    (an_index_behind_random_numbers, [*INDEXED, *LARGE]),
+    (an_index_ahead_of_what_is_written, [*INDEXED, *LARGE]),
     (a_product_with_itself, [(torch.ones(3, 3),), (torch.ones(1, 1),)]),
 ]
 
