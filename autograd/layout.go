@@ -58,6 +58,9 @@ func convolvesImages(n *graph.Node) bool {
 // operatorName is the name of an aten operator without its overload.
 func operatorName(n *graph.Node) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(n.Target, "aten."), ".")
+	if n.Target == graph.UniformTarget {
+		return "uniform"
+	}
 	return name
 }
 

@@ -27,8 +27,11 @@ func (b *builder) emits(device graph.Device) bool {
 	return b.compilation.compiler.options.Emitters[device.Type] != nil
 }
 
-// baseName strips the overload from a target of aten: "aten.sum.dim_IntList" becomes "sum". Targets of other libraries give "".
+// baseName strips the overload from a target of aten: "aten.sum.dim_IntList" becomes "sum". Targets of other libraries give "", but for our own.
 func baseName(target string) string {
+	if target == graph.UniformTarget {
+		return target
+	}
 	name, ok := strings.CutPrefix(target, "aten.")
 	name, _, _ = strings.Cut(name, ".")
 	if !ok {
@@ -85,6 +88,7 @@ var recipes = map[string]func(r *recipe) bool{
 	"addmm":                            (*recipe).addProduct,
 	"scaled_dot_product_attention":     (*recipe).attention,
 	"arange":                           (*recipe).counting,
+	graph.UniformTarget:                (*recipe).uniform,
 	"cat":                              (*recipe).concatenate,
 	"stack":                            (*recipe).stack,
 	"constant_pad_nd":                  (*recipe).padConstant,

@@ -31,6 +31,7 @@ func (k *kernelBuilder) finish() {
 		k.Kernel.Stages[stage].Inner = sizes
 	}
 	k.fillPositions(append(slices.Clone(outer), inner...))
+	k.fillOrdinals(append(slices.Clone(outer), inner...))
 	for index := range k.Kernel.Stages {
 		strides := slices.Clone(outer)
 		if slices.Contains(k.inners, index) {
@@ -49,9 +50,9 @@ func (k *kernelBuilder) partDimension(inner []merged) merged {
 	counter := len(k.group.space) - 1
 	parts := k.group.space[counter]
 	chosen, size := k.piece(inner, parts.Hint)
-	for _, place := range k.places {
-		stride := k.shapes.Multiply(place.at.strides[inner[chosen].dimension-1], size)
-		place.at.strides[counter] = k.shapes.Add(place.at.strides[counter], stride)
+	for _, at := range k.walks() {
+		stride := k.shapes.Multiply(at.strides[inner[chosen].dimension-1], size)
+		at.strides[counter] = k.shapes.Add(at.strides[counter], stride)
 	}
 	return merged{parts, counter + 1}
 }
@@ -144,9 +145,9 @@ func (k *kernelBuilder) contiguous(outer, inner int) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(k.places, func(place place) bool {
-		whole := k.shapes.Multiply(place.at.strides[inner], k.group.space[inner])
-		return !sameSize(place.at.strides[outer], whole)
+	return !slices.ContainsFunc(k.walks(), func(at strided) bool {
+		whole := k.shapes.Multiply(at.strides[inner], k.group.space[inner])
+		return !sameSize(at.strides[outer], whole)
 	})
 }
 

@@ -55,6 +55,10 @@ func (p *plan) symbol(name string) (bytecode.Object, error) {
 		slot, err := strconv.ParseInt(number, 10, 64)
 		return bytecode.Tuple{"slot", slot}, err
 	}
+	if item, ok := p.compilation.program.items.named(name); ok {
+		slot, err := p.slot(item.state)
+		return bytecode.Tuple{"item", int64(slot), item.number}, err
+	}
 	for _, symbol := range p.compilation.graph.Shapes.Symbols() {
 		source := symbol.Source
 		switch {

@@ -28,6 +28,7 @@ type place struct {
 type kernelBuilder struct {
 	*loop.Builder
 	shapes  *graph.ShapeEnvironment
+	items   *items
 	group   *group
 	options *Options
 	result  *kernel
@@ -38,6 +39,7 @@ type kernelBuilder struct {
 	points  map[*operation]value // computed in the open stage
 	loads   map[string]loop.Value
 	counted map[loop.Value]int        // positions, and the group's dimension that they are along
+	ordinal []ordinal                 // of elements that random numbers are drawn for
 	inners  []int                     // numbers of the stages with inner loops
 	spills  map[*operation]*operation // members that wait in an output's memory between stages
 	spilled map[*operation]bool
@@ -51,7 +53,7 @@ type value struct {
 
 func buildKernel(c *compilation, g *group) *kernel {
 	k := &kernelBuilder{
-		Builder: loop.NewBuilder("kernel"), shapes: c.graph.Shapes, group: g, options: &c.compiler.options, result: &kernel{},
+		Builder: loop.NewBuilder("kernel"), shapes: c.graph.Shapes, items: &c.program.items, group: g, options: &c.compiler.options, result: &kernel{},
 		buffers: map[*tensor]int{}, levels: map[*operation]int{}, rows: map[*operation]value{}, counted: map[loop.Value]int{},
 	}
 	k.result.loop = k.Kernel
@@ -214,6 +216,9 @@ func (k *kernelBuilder) atPoint(op *operation) value {
 
 // compute appends a pointwise member's formula.
 func (k *kernelBuilder) compute(op *operation) value {
+	if op.draws != nil {
+		return value{k.draw(op), op.result}
+	}
 	x := &expressionBuilder{Builder: k.Builder, compute: op.compute, short: k.mayBeShort(op)}
 	x.operand = func(index int, rounded bool) loop.Value { return k.read(op, index, rounded) }
 	want := resultOf(op.body, op.compute)
@@ -328,6 +333,9 @@ func (k *kernelBuilder) position(op *operation, dimension int) loop.Value {
 // scalar reads a number that the launch passes.
 func (k *kernelBuilder) scalar(s *scalar) loop.Value {
 	size := s.size
+	if s.state != nil {
+		size = graph.Size{Expr: &graph.Expr{Op: graph.ExprSymbol, Name: k.items.symbol(s.state, s.item)}}
+	}
 	if size.Expr == nil {
 		size = graph.Size{Expr: &graph.Expr{Op: graph.ExprSymbol, Name: inputSymbol(s.slot)}}
 	}

@@ -44,12 +44,12 @@ func (op *operation) key() string {
 		text.WriteString(op.body.String())
 	}
 	fmt.Fprintf(&text, " %s", op.outputs[0].meta.String())
-	if op.counts() {
+	if op.counts() || op.draws != nil {
 		fmt.Fprintf(&text, " %p", op.node) // in kernels of different nodes positions cost less to compute again than to keep
 	}
 	for _, operand := range op.operands {
 		if operand.scalar != nil {
-			fmt.Fprintf(&text, " %v:%d:%s:%v:%d", operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as, operand.scalar.counted)
+			fmt.Fprintf(&text, " %p:%d %v:%d:%s:%v:%d", operand.scalar.state, operand.scalar.item, operand.scalar.typ, operand.scalar.slot, operand.scalar.size, operand.as, operand.scalar.counted)
 			continue
 		}
 		fmt.Fprintf(&text, " %p:%s:%v:%s", operand.tensor.root, operand.tensor.meta.String(), operand.as, operand.gather)

@@ -63,6 +63,9 @@ func makePlan(c *compilation) error {
 }
 
 func (p *plan) group(g *group, k *kernel) error {
+	if g.library && g.members[0].node.Target == graph.GeneratorStateTarget {
+		return p.readGenerator(g.members[0])
+	}
 	if g.library {
 		return p.call(g.members[0])
 	}
@@ -166,6 +169,11 @@ func (p *plan) launch(g *group, k *kernel) error {
 		return err
 	}
 	text := fmt.Sprintf("kernel %s(%s) over %s", k.loop.Name, joinSlots(slots), k.work)
+	for _, size := range k.integers {
+		if item, ok := p.compilation.program.items.of(size); ok {
+			slots = append(slots, p.slotOf[item.state])
+		}
+	}
 	p.add(text, slots, "kernel", p.kernel(g, k), list, integers, work)
 	return nil
 }

@@ -40,6 +40,9 @@ type scalar struct {
 	slot int // of the graph input; −1 for a size
 	// counted is the dimension of the operation's result, plus one, whose index the number is; 0 for none.
 	counted int
+	// state is a tensor of the CPU whose element number item the number is; nil for none.
+	state *tensor
+	item  int64
 }
 
 // operand is what an operation reads: a tensor or a scalar.
@@ -75,6 +78,8 @@ type operation struct {
 	reduced []bool         // by dimension of the operand
 	part    bool           // of part of the elements: the output's last dimension counts the parts
 
+	draws *drawing // set where the values are random numbers; the body is not used then
+
 	apart bool // it does not join what reads it: at single points of a reduction it costs more than memory
 
 	index   int
@@ -92,6 +97,7 @@ type program struct {
 	values     map[valueKey]operand
 	// apart lists the inputs that are written without a barrier: a plan may only run where no other input shares memory with them.
 	apart []*tensor
+	items items
 }
 
 // valueKey identifies a graph value; *graph.Output pointers are not unique.

@@ -239,6 +239,13 @@ func (r *runner) integers(list bytecode.Object) []int64 {
 	return result
 }
 
+// item reads an element of a tensor of int64.
+func (r *runner) item(slot *contents, number int64) int64 {
+	storage, _ := r.runtime.Read(slot.storage, uint32(slot.bytes))
+	memory := &interpret.Bytes{Type: loop.I64, Data: storage}
+	return memory.Load(slot.Offset + number).Int()
+}
+
 // integer evaluates an integer of the plan.
 func (r *runner) integer(object bytecode.Object) int64 {
 	expression, ok := object.(bytecode.Tuple)
@@ -252,6 +259,8 @@ func (r *runner) integer(object bytecode.Object) int64 {
 		return r.slots[expression[1].(int64)].Sizes[expression[2].(int64)]
 	case "stride":
 		return r.slots[expression[1].(int64)].Strides[expression[2].(int64)]
+	case "item":
+		return r.item(r.slots[expression[1].(int64)], expression[2].(int64))
 	}
 	left, right := r.integer(expression[1]), r.integer(expression[2])
 	switch expression[0].(string) {

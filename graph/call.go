@@ -132,7 +132,7 @@ func (c *caller) assemble(result Value) *Node {
 			}
 		}
 	}
-	if strings.HasPrefix(c.target, "aten.") && len(c.nodes) == 1 {
+	if isOperator(c.target) && len(c.nodes) == 1 {
 		node.Expansion, node.ExpansionResults = nil, nil
 		node.Args, node.Keywords = c.nodes[0].Args, c.nodes[0].Keywords
 	}

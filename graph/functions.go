@@ -37,7 +37,7 @@ var functionAliases = sync.OnceValue(func() map[string]string {
 
 // dispatch finds the function behind the target.
 func (c *caller) dispatch() (Value, error) {
-	if strings.HasPrefix(c.target, "aten.") {
+	if isOperator(c.target) {
 		return c.dispatchAten()
 	}
 	if f, ok := functions()[c.target]; ok {

@@ -95,9 +95,10 @@ func (c *inference) integer(name string) (int64, bool) {
 }
 
 // sizes gives a list of integers; false when the value is no such list.
-func (c *inference) sizes(name string) ([]Size, bool) { return sizesOf(c.value(name)) }
+func (c *inference) sizes(name string) ([]Size, bool) { return SizesOf(c.value(name)) }
 
-func sizesOf(v Value) ([]Size, bool) {
+// SizesOf reads a list of integers, which may change from call to call; false when the value is no such list.
+func SizesOf(v Value) ([]Size, bool) {
 	list, ok := v.(List)
 	if !ok {
 		return nil, false

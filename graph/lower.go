@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"strings"
-
 	"github.com/cockroachdb/errors"
 
 	"fusee/internal/slice"
@@ -43,7 +41,7 @@ type cachedCast struct {
 }
 
 func (l *lowering) lowerNode(n *Node) error {
-	if strings.HasPrefix(n.Target, "aten.") || n.AsksForGradients() || n.MakesLeaf() || n.Function != nil {
+	if isOperator(n.Target) || n.AsksForGradients() || n.MakesLeaf() || n.Function != nil {
 		l.copyNode(n)
 		return nil
 	}

@@ -166,8 +166,11 @@ func (op *Op) inPlace() *Op {
 	return &variant
 }
 
-// LookUp finds an operator by its target, "aten.add.Tensor".
+// LookUp finds an operator by its target, such as "aten.add.Tensor".
 func LookUp(target string) (*Op, bool) {
+	if name, own := strings.CutPrefix(target, ownModule); own {
+		return slice.Find(ops().named(ownName+name), func(*Op) bool { return true })
+	}
 	parts := strings.Split(target, ".")
 	if len(parts) != 3 || parts[0] != "aten" {
 		return nil, false

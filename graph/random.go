@@ -24,6 +24,8 @@ func randomRows() []row {
 		random("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
 		random("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", noGradient, inferRandomFloatInto),
 		{schema: "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", kind: KindRandom, accepts: "hf", traits: randomOp | belowAutograd, rule: inferMaskedDropout},
+		random("_fusee_generator_state(Tensor[] given, int[] draws, *, Device device) -> Tensor", noGradient, inferGeneratorState),
+		factory("_fusee_uniform(Tensor state, int number, int lanes, SymInt[] size, SymInt[] stride, *, "+fresh, inferEmptyStrided),
 		{schema: "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor", kind: KindRandom, accepts: "hf", rule: inferLeak},
 		{schema: "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)", kind: KindRandom, accepts: "hf", traits: belowAutograd, rule: inferNoisyLeak},
 	}
@@ -137,4 +139,19 @@ func inferNoisyLeak(c *inference) error {
 		return err
 	}
 	return c.make(noise.DType, noise.Sizes, c.shapes.iteratorStrides(noise.Sizes, []*Meta{noise}))
+}
+
+// numbersOfState is how many numbers a row of a state has: the seed, the first counter, the number of threads, and the binary logarithm of how
+// many neighbours a thread takes at once.
+const numbersOfState = 4
+
+// inferGeneratorState is the rule of the state of a GPU's generator ahead of some draws, a row each.
+func inferGeneratorState(c *inference) error {
+	draws, ok := c.integers("draws")
+	device, known := c.value("device").(Device)
+	if !ok || !known || device.Type != "cuda" || len(draws)%fieldsOfDraw != 0 {
+		return unknown("state of a generator")
+	}
+	sizes := Statics(int64(len(draws)/fieldsOfDraw), numbersOfState)
+	return c.create(Int64, Device{Type: "cpu"}, sizes, c.shapes.contiguousStrides(sizes))
 }

@@ -58,8 +58,24 @@ type Schema struct {
 	Returns        string
 }
 
+// Operators of our own, which draw random numbers: rows whose names begin with ownName stand for functions of a module of python/fusee.
+const (
+	ownName   = "_fusee_"
+	ownModule = "fusee._random."
+)
+
 // Target is the operator's full name, "aten.add.Tensor".
-func (s *Schema) Target() string { return "aten." + s.Name + "." + s.Overload }
+func (s *Schema) Target() string {
+	if name, own := strings.CutPrefix(s.Name, ownName); own {
+		return ownModule + name
+	}
+	return "aten." + s.Name + "." + s.Overload
+}
+
+// isOperator tells targets that rows of the operator table have, or could have.
+func isOperator(target string) bool {
+	return strings.HasPrefix(target, "aten.") || strings.HasPrefix(target, ownModule)
+}
 
 // Position finds a parameter by name; −1 when absent.
 func (s *Schema) Position(name string) int {

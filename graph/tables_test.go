@@ -16,6 +16,9 @@ func TestSchemasAreTorchs(t *testing.T) {
 	}
 	for _, target := range Targets() {
 		op, _ := LookUp(target)
+		if strings.HasPrefix(target, ownModule) {
+			continue
+		}
 		schema, ok := theirs[target]
 		if !ok {
 			t.Errorf("torch has no %s", target)

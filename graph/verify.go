@@ -2,7 +2,6 @@ package graph
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/errors"
 )
@@ -50,7 +49,7 @@ func (s *scope) checkNode(n *Node) error {
 			return errors.Newf("mutates %s, which is no argument", FormatValue(v))
 		}
 	}
-	if strings.HasPrefix(n.Target, "aten.") {
+	if isOperator(n.Target) {
 		if err := n.checkSchema(); err != nil {
 			return err
 		}

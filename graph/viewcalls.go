@@ -49,7 +49,7 @@ func (c *caller) sizesAfterSelf(name string) (Value, []Size, error) {
 	} else if !strings.HasPrefix(c.target, "Tensor.") {
 		return nil, nil, unknown(c.target + " of separate sizes")
 	}
-	sizes, ok := sizesOf(list)
+	sizes, ok := SizesOf(list)
 	if !ok {
 		return nil, nil, unknown(c.target + " sizes")
 	}

@@ -12,6 +12,7 @@ typedef enum Operation {
     OPERATION_VALUE, /* a captured value, or a scalar slot */
     OPERATION_SIZE,  /* of a tensor's dimension, as is the next */
     OPERATION_STRIDE,
+    OPERATION_ITEM, /* an element of a tensor of whole numbers in memory of the CPU */
     OPERATION_ADD, /* from here on: of two numbers */
     OPERATION_SUBTRACT,
     OPERATION_MULTIPLY,

@@ -50,6 +50,7 @@ static const OperationRow integer_rows[] = {
     {"slot", OPERATION_VALUE, 1},
     {"size", OPERATION_SIZE, 2},
     {"stride", OPERATION_STRIDE, 2},
+    {"item", OPERATION_ITEM, 2},
     {"+", OPERATION_ADD, 2},
     {"-", OPERATION_SUBTRACT, 2},
     {"*", OPERATION_MULTIPLY, 2},
@@ -68,6 +69,7 @@ static int parse_operands(PyObject *source, SlotUse *uses, int depth, Expression
         return parse_slot_number(first, &expression->slot) || use_slot(uses, expression->slot, SLOT_SCALAR) ? -1 : 0;
     case OPERATION_SIZE:
     case OPERATION_STRIDE:
+    case OPERATION_ITEM:
         if (parse_slot_number(first, &expression->slot) || use_slot(uses, expression->slot, SLOT_TENSOR))
             return -1;
         return parse_limited(PyTuple_GET_ITEM(source, 2), uses, depth, &expression->left);
@@ -144,6 +146,22 @@ static int raise_unless_done(ArithmeticStatus status) {
     return status == ARITHMETIC_DONE ? 0 : -1;
 }
 
+/* Element number `index` of a row-major tensor of int64. */
+static int element_value(Slot *slot, int64_t index, int64_t *value) {
+    int64_t count;
+    int32_t device;
+    void *data;
+    if (slot_element_count(slot, &count) || slot_device_index(slot, &device) || slot_data(slot, &data))
+        return -1;
+    if (device >= 0 || index < 0 || index >= count) {
+        PyErr_Format(PyExc_IndexError, "a plan reads element %lld of a tensor that has %lld in memory of the CPU",
+                     (long long)index, device < 0 ? (long long)count : 0LL);
+        return -1;
+    }
+    *value = ((const int64_t *)data)[index];
+    return 0;
+}
+
 int integer_value(const Integer *integer, Slot *slots, int64_t *value) {
     const Expression *expression = integer->expression;
     int64_t left, right;
@@ -161,6 +179,8 @@ int integer_value(const Integer *integer, Slot *slots, int64_t *value) {
         return slot_size(&slots[expression->slot], left, value);
     if (expression->operation == OPERATION_STRIDE)
         return slot_stride(&slots[expression->slot], left, value);
+    if (expression->operation == OPERATION_ITEM)
+        return element_value(&slots[expression->slot], left, value);
     if (integer_value(&expression->right, slots, &right))
         return -1;
     return raise_unless_done(compute_integer(expression->operation, left, right, value));

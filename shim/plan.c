@@ -188,6 +188,8 @@ static int run_step(const LaunchPlan *plan, const Step *step, Slot *slots) {
         return 0;
     case STEP_WRITTEN:
         return slot_written(&slots[step->tensor.slot]);
+    case STEP_GENERATOR:
+        return generator_step_run(&step->generator, slots);
     }
     return 0;
 }

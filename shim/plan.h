@@ -12,7 +12,16 @@ typedef struct Kernel {
     CudaKernel *cuda;
 } Kernel;
 
-typedef enum StepKind { STEP_ALLOCATE, STEP_VIEW, STEP_KERNEL, STEP_ATEN, STEP_LAYOUT, STEP_FREE, STEP_WRITTEN } StepKind;
+typedef enum StepKind {
+    STEP_ALLOCATE,
+    STEP_VIEW,
+    STEP_KERNEL,
+    STEP_ATEN,
+    STEP_LAYOUT,
+    STEP_FREE,
+    STEP_WRITTEN,
+    STEP_GENERATOR,
+} StepKind;
 
 typedef struct TensorStep {
     Py_ssize_t slot, base;
@@ -33,12 +42,20 @@ typedef struct KernelStep {
     Integer work;
 } KernelStep;
 
+typedef struct GeneratorStep {
+    Py_ssize_t slot;
+    Py_ssize_t *given; /* slots of tensors that numbers are drawn for */
+    Py_ssize_t given_count;
+    PyObject *function, *draws, *keywords; /* of the host */
+} GeneratorStep;
+
 typedef struct Step {
     StepKind kind;
     union {
         TensorStep tensor;
         KernelStep kernel;
         AtenCall *aten;
+        GeneratorStep generator;
     };
 } Step;
 
@@ -79,6 +96,11 @@ typedef struct LaunchPlan {
 int plan_inputs_are_apart(LaunchPlan *plan, Slot *slots);
 /* `source` is the "apart" of a plan. */
 int plan_parse_apart(LaunchPlan *plan, PyObject *source, SlotUse *uses);
+
+/* plan_random.c */
+int generator_step_parse(PyObject *source, SlotUse *uses, GeneratorStep *step);
+int generator_step_run(const GeneratorStep *step, Slot *slots);
+void generator_step_free(GeneratorStep *step);
 
 PyObject *plan_consume(PyObject *self, PyObject *inputs);
 PyObject *plan_into(PyObject *self, PyObject *const *args, Py_ssize_t count);

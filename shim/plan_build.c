@@ -10,7 +10,7 @@ typedef struct StepRow {
 static const StepRow step_rows[] = {
     {"alloc", STEP_ALLOCATE, 7}, {"view", STEP_VIEW, 6}, {"kernel", STEP_KERNEL, 5},
     {"aten", STEP_ATEN, 5},      {"layout", STEP_LAYOUT, 3}, {"free", STEP_FREE, 2},
-    {"written", STEP_WRITTEN, 2},
+    {"written", STEP_WRITTEN, 2},  {"generator", STEP_GENERATOR, 5},
 };
 
 static const StepRow *find_step(PyObject *source) {
@@ -151,6 +151,8 @@ static int parse_step(LaunchPlan *plan, PyObject *source, SlotUse *uses, Step *s
         return parse_free(source, plan, uses, &step->tensor);
     case STEP_WRITTEN:
         return parse_written(source, uses, &step->tensor);
+    case STEP_GENERATOR:
+        return generator_step_parse(source, uses, &step->generator);
     }
     return -1;
 }
@@ -450,6 +452,9 @@ static void free_step(Step *step) {
         break;
     case STEP_ATEN:
         aten_call_free(step->aten);
+        break;
+    case STEP_GENERATOR:
+        generator_step_free(&step->generator);
         break;
     case STEP_FREE:
     case STEP_WRITTEN:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fusee/backend/internal/kerneltest"
 	"fusee/backend/loop"
 )
 
@@ -352,7 +353,7 @@ func rowShapes() []*loop.Kernel {
 		pieces("pieces_columns", 5, 301, 64, 40), normaliser("normaliser_short", 33, 50), dynamicSoftmax("softmax_dynamic"), layerNorm("layer_norm", 5, 768), layerNorm("layer_norm_odd", 3, 515),
 		columnSum("column_sum", 6, 100), columnSum("column_sum_short", 300, 7), columnSum("column_sum_long", 1500, 40),
 		innerDimensions("inner_dimensions"), totalSum("total_sum", 10001), totalSum("total_sum_even", 4096),
-		softmaxInPlace("softmax_in_place"), unitRows("unit_rows"), positions("positions"),
+		softmaxInPlace("softmax_in_place"), unitRows("unit_rows"), positions("positions"), drawnKernel("drawn", loop.F32), drawnKernel("drawn_double", loop.F64),
 	}
 }
 
@@ -519,4 +520,11 @@ func positions(name string) *loop.Kernel {
 	b.Stage()
 	b.Store(b.Do(loop.OpAdd, loop.I64, least, greatest), 1, loop.Int{}, loop.Static(1))
 	return b.Kernel
+}
+
+// drawnKernel draws random numbers.
+func drawnKernel(name string, typ loop.Type) *loop.Kernel {
+	kernel := kerneltest.Uniform(typ).Kernel
+	kernel.Name = name
+	return kernel
 }

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files with what is p
 // goldenKernels names the kernels whose source people read in testdata.
 func goldenKernels() []string {
 	return []string{"add_relu", "add_relu_aligned", "dynamic_rows", "masked", "mixed_types", "layer_norm", "softmax_block", "normaliser", "gathered", "side_by_side", "parts", "chosen_score", "pieces_odd",
-		"softmax_dynamic", "column_sum", "total_sum", "positions", "op_divide_floor"}
+		"softmax_dynamic", "column_sum", "total_sum", "positions", "op_divide_floor", "drawn"}
 }
 
 func named(t *testing.T, name string) *loop.Kernel {

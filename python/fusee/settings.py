@@ -48,6 +48,16 @@ TABLE: tuple[Setting, ...] = (
         ("fused", "eager"),
     ),
     Setting(
+        "random",
+        str,
+        "eager",
+        "FUSEE_RANDOM",
+        "Random numbers: `eager` gives those of eager PyTorch for the same seed, drawn by kernels on a GPU and by "
+        "calls of PyTorch on the CPU; `fused` draws others inside the kernels of both, from one seed for each call of "
+        "a graph.",
+        ("eager", "fused"),
+    ),
+    Setting(
         "memory_budget",
         float,
         1.0,

@@ -11,7 +11,7 @@ import (
 // Special returns kernels for what the other cases leave out: selects, bit casts, positions, scalar arguments, conditions on loads and stores, and several
 // stages.
 func Special() []Case {
-	return []Case{selection(), selectionAcrossCalls(loop.F32), selectionAcrossCalls(loop.F64), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), sideBySide(false), sideBySide(true), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1)}
+	return []Case{selection(), selectionAcrossCalls(loop.F32), selectionAcrossCalls(loop.F64), conditional(), bitcast(loop.F32, loop.I32), bitcast(loop.I64, loop.F64), softmax(5, 33), softmax(3, 70), softmax(2, 1), scalars(), gather(true), gather(false), sideBySide(false), sideBySide(true), pieces(1, 5, 23, 4), pieces(70, 3, 40, 1), pieces(1, 4, 1000, 1), Uniform(loop.F32), Uniform(loop.F64)}
 }
 
 func fixed() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
@@ -242,4 +242,24 @@ func All() []Case {
 	cases = append(cases, Reductions()...)
 	cases = append(cases, Layouts()...)
 	return append(cases, Special()...)
+}
+
+// Uniform draws random numbers for keys and counters in memory.
+func Uniform(typ loop.Type) Case {
+	const size = 45
+	b := loop.NewBuilder("kernel", loop.Static(size))
+	one, zero := loop.Static(1), loop.Static(0)
+	keys, counters, out := b.Buffer("keys", loop.U64, loop.Read), b.Buffer("counters", loop.U64, loop.Read), b.Buffer("out", typ, loop.Write)
+	b.Stage()
+	p := loop.Philox{Builder: b}
+	counter := b.Load(counters, zero, one)
+	sequence, chosen := p.Divide(p.Convert(loop.U64, b.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64})), 2)
+	words := p.Words(b.Load(keys, zero, one), counter, sequence)
+	number := p.Single
+	if typ == loop.F64 {
+		number = p.Double
+	}
+	b.Store(number(words, chosen), out, zero, one)
+	buffers := [][]byte{Fill(loop.U64, size, fixed()), Fill(loop.U64, size, rand.New(rand.NewPCG(3, 4))), make([]byte, size*typ.Bytes())}
+	return Case{Name: "uniform " + typ.String(), Kernel: b.Kernel, Buffers: buffers, Work: size}
 }

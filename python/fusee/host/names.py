@@ -132,7 +132,7 @@ def torch_functions() -> dict[int, str]:
 
 
 # Modules of this package that hold targets of graphs; they are imported when the first graph names one.
-_MODULES_OF_TARGETS = frozenset({"_arrays", "_gradients", "_transforms"})
+_MODULES_OF_TARGETS = frozenset({"_arrays", "_gradients", "_random", "_transforms"})
 
 _NOT_OPERATORS = frozenset(
     {

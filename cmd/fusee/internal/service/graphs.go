@@ -54,7 +54,7 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 
 func (s *Service) planGraph(compiled *CompiledGraph, request *request, disjoint bool) {
 	compiled.warnings = s.missingGenerators(compiled.Graph, request)
-	compiled.Compiled = s.plan(withoutModes(compiled.Graph), compiled, request, backend.Options{Disjoint: disjoint})
+	compiled.Compiled = s.plan(s.drawn(compiled.Graph, request), compiled, request, backend.Options{Disjoint: disjoint})
 }
 
 // expandGraph writes the gradients that a graph asks for into it, and lowers it whole.
@@ -110,14 +110,29 @@ func (s *Service) expand(g *graph.Graph, request *request) (*autograd.Whole, err
 	if request.derived.from == g {
 		return request.derived.whole, request.derived.err
 	}
-	return autograd.Expand(withoutModes(g), request.lowered())
+	return autograd.Expand(s.drawn(g, request), request.lowered())
 }
 
 func (s *Service) differentiate(g *graph.Graph, request *request) (*autograd.Training, error) {
 	if request.derived.from == g {
 		return request.derived.training, request.derived.err
 	}
-	return autograd.Differentiate(withoutModes(g), request.lowered(), s.differentiation(request))
+	return autograd.Differentiate(s.drawn(g, request), request.lowered(), s.differentiation(request))
+}
+
+// drawn writes the random numbers of a graph as formulas, where its kernels draw them. A recorded CUDA graph runs with a state of the generator that
+// is in memory of the GPU, which library calls know of.
+func (s *Service) drawn(g *graph.Graph, request *request) *graph.Graph {
+	fused := s.setting(request, "random") == "fused"
+	emitters := s.generators.forDevices(request.architecture)
+	how := graph.Drawing{Fused: fused, On: func(device string) bool {
+		return emitters[device] != nil && (fused || device == "cuda" && !request.recorded)
+	}}
+	plain := withoutModes(g)
+	if drawn, err := plain.Draw(how, request.lowered()); err == nil {
+		return drawn
+	}
+	return plain
 }
 
 // differentiation reads the settings of autograd; a trace from before there was a budget has none.

@@ -1,0 +1,55 @@
+/* The step of a plan that reads the state of a GPU's random generator, and moves the generator on. The host does it. */
+#include "plan.h"
+
+static int parse_given(PyObject *source, SlotUse *uses, GeneratorStep *step) {
+    PyObject *list = PySequence_Fast(source, "the tensors that random numbers are drawn for must be a list");
+    if (!list)
+        return -1;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    step->given = PyMem_Calloc((size_t)count + 1, sizeof *step->given);
+    step->given_count = count;
+    int status = step->given ? 0 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; !status && i < count; i++)
+        if (parse_slot_number(PySequence_Fast_GET_ITEM(list, i), &step->given[i]) ||
+            use_slot(uses, step->given[i], SLOT_TENSOR))
+            status = -1;
+    Py_DECREF(list);
+    return status;
+}
+
+int generator_step_parse(PyObject *source, SlotUse *uses, GeneratorStep *step) {
+    if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) ||
+        parse_given(PyTuple_GET_ITEM(source, 4), uses, step) || define_slot(uses, step->slot))
+        return -1;
+    step->keywords = Py_BuildValue("{s:O}", "device", PyTuple_GET_ITEM(source, 2));
+    step->draws = PySequence_Tuple(PyTuple_GET_ITEM(source, 3));
+    PyObject *module = step->keywords && step->draws ? PyImport_ImportModule("fusee._random") : NULL;
+    step->function = module ? PyObject_GetAttrString(module, "generator_state") : NULL;
+    Py_XDECREF(module);
+    return step->function ? 0 : -1;
+}
+
+int generator_step_run(const GeneratorStep *step, Slot *slots) {
+    PyObject *given = PyTuple_New(step->given_count);
+    for (Py_ssize_t i = 0; given && i < step->given_count; i++) {
+        PyObject *tensor = slot_object(&slots[step->given[i]]);
+        if (tensor)
+            PyTuple_SET_ITEM(given, i, Py_NewRef(tensor));
+        else
+            Py_CLEAR(given);
+    }
+    PyObject *arguments = given ? Py_BuildValue("(NO)", given, step->draws) : NULL;
+    PyObject *state = arguments ? PyObject_Call(step->function, arguments, step->keywords) : NULL;
+    Py_XDECREF(arguments);
+    if (!state)
+        return -1;
+    slot_adopt_object(&slots[step->slot], state, true);
+    return 0;
+}
+
+void generator_step_free(GeneratorStep *step) {
+    PyMem_Free(step->given);
+    Py_CLEAR(step->draws);
+    Py_CLEAR(step->keywords);
+    Py_CLEAR(step->function);
+}
