@@ -17,7 +17,7 @@ from typing import Any
 
 from .. import _helpers, _shim
 from . import names, slots, treatment
-from .tensors import TensorReader
+from .tensors import TensorReader, has_metadata
 
 Reference = Any  # an int id, or a 1-tuple holding a constant
 Description = tuple[int, str, int, Any]
@@ -101,6 +101,8 @@ class ObjectTable(_shim.ObjectTable):
         value = self.objects[number]
         cls = type(value)
         kind, writer, cost = self._kinds.get(cls) or self._kind_of(cls)
+        if kind == "tensor" and not has_metadata(value):
+            kind, writer, cost = _OPAQUE
         if kind in _PLAIN_KINDS and self.layout(cls).plain:
             self.plain[cls] = (kind, *_PLAIN_KINDS[kind])
         payload = writer(_Writing(self, depth - cost), value)
@@ -387,6 +389,9 @@ def _write_opaque(writing: _Writing, value: Any) -> str:
     return type.__repr__(type(value))
 
 
+_OPAQUE: Kind = ("opaque", _write_opaque, 1)
+
+
 def _write_array(writing: _Writing, value: Any) -> Any:
     """Metadata of a tensor on the array's memory, strides in bytes, and dtype; None where torch has no such tensor."""
     import torch
@@ -454,10 +459,10 @@ _PYTHON_KINDS: dict[type, Kind] = {
     functools.partial: ("partial", _write_partial, 0),
     types.ModuleType: ("module", _write_module, 1),
     type: ("type", _write_type, 1),
-    types.CodeType: ("opaque", _write_opaque, 1),
-    types.FrameType: ("opaque", _write_opaque, 1),
-    types.GeneratorType: ("opaque", _write_opaque, 1),
-    types.CoroutineType: ("opaque", _write_opaque, 1),
+    types.CodeType: _OPAQUE,
+    types.FrameType: _OPAQUE,
+    types.GeneratorType: _OPAQUE,
+    types.CoroutineType: _OPAQUE,
 }
 
 

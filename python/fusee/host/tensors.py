@@ -60,6 +60,7 @@ class _Readers:
     grad_fn: Reader
     hooks: Reader
     is_quantized: Reader
+    is_nested: Reader
     is_inference: Reader
     is_conj: Reader
     is_neg: Reader
@@ -93,6 +94,7 @@ def _readers() -> _Readers:
         grad_fn=base.grad_fn.__get__,
         hooks=base._backward_hooks.__get__,
         is_quantized=base.is_quantized.__get__,
+        is_nested=base.is_nested.__get__,
         is_inference=base.is_inference,
         is_conj=base.is_conj,
         is_neg=base.is_neg,
@@ -162,6 +164,19 @@ class Uninitialized(Exception):
 @functools.lru_cache(maxsize=256)
 def _name(value: torch.dtype | torch.device) -> str:
     return str(value).removeprefix("torch.")
+
+
+DEVICES = frozenset({"cpu", "cuda"})  # as the shim knows them
+
+
+def has_metadata(tensor: torch.Tensor) -> bool:
+    """Whether metadata says what a tensor is: none of another layout (sparse, nested, mkldnn), of integers that stand
+    for numbers (quantized), or on a device without memory (meta)."""
+    read, cls = _readers(), type(tensor)
+    with _without_overrides(cls):
+        if read.layout(tensor) is not read.strided or read.is_quantized(tensor) or read.is_nested(tensor):
+            return False
+        return read.device(tensor).type in DEVICES
 
 
 def metadata(tensor: torch.Tensor) -> Metadata:
