@@ -63,6 +63,17 @@ var recipes = map[string]func(r *recipe) bool{
 	"log_softmax":                      func(r *recipe) bool { return r.softmax(true) },
 	"_log_softmax":                     func(r *recipe) bool { return r.softmax(true) },
 	"logsumexp":                        (*recipe).logSumExp,
+	"linalg_vector_norm":               func(r *recipe) bool { return r.vectorNorm("ord") },
+	"norm":                             func(r *recipe) bool { return r.vectorNorm("p") },
+	"nansum":                           (*recipe).sumOfNumbers,
+	"aminmax":                          (*recipe).bothExtrema,
+	"mse_loss":                         (*recipe).elementLoss,
+	"l1_loss":                          (*recipe).elementLoss,
+	"smooth_l1_loss":                   (*recipe).elementLoss,
+	"huber_loss":                       (*recipe).elementLoss,
+	"soft_margin_loss":                 (*recipe).elementLoss,
+	"kl_div":                           (*recipe).elementLoss,
+	"binary_cross_entropy_with_logits": (*recipe).elementLoss,
 	"cross_entropy_loss":               (*recipe).crossEntropy,
 	"nll_loss":                         (*recipe).negativeLogLikelihood,
 	"nll_loss2d":                       (*recipe).negativeLogLikelihood,
@@ -157,6 +168,24 @@ func (r *recipe) countNonzero() bool {
 	self := r.tensor("self", 0)
 	nonzero := r.formulaIn("ne", self.meta.DType, r.fresh(graph.Bool, self.meta.Sizes), apply("ne", arg(0), number(int64(0))), self)
 	return r.commit(r.reduce(loop.Sum, nonzero, r.reductionDimensions(self), graph.Int64, r.result(0)))
+}
+
+// sumOfNumbers leaves NaN out.
+func (r *recipe) sumOfNumbers() bool {
+	self, dtype := r.tensor("self", 0), r.node.Outputs[0].Meta.DType
+	if !self.meta.DType.IsFloat() {
+		return r.simple(loop.Sum)
+	}
+	numbers := apply("where", apply("isnan", arg(0)), number(0.0), arg(0))
+	each := r.formula("numbers", r.fresh(self.meta.DType, self.meta.Sizes), numbers, self)
+	return r.commit(r.reduce(loop.Sum, each, r.reductionDimensions(self), dtype, r.result(0)))
+}
+
+func (r *recipe) bothExtrema() bool {
+	self := r.tensor("self", 0)
+	reduced := r.reductionDimensions(self)
+	least := r.reduce(loop.Minimum, self, reduced, self.meta.DType, r.result(0))
+	return r.commit(least, r.reduce(loop.Maximum, self, reduced, self.meta.DType, r.result(1)))
 }
 
 // wide returns the type to compute intermediate results of floats in: float32 for float16 and bfloat16.
