@@ -189,7 +189,13 @@ func (j *joiner) answer(n *graph.Node) error {
 			return err
 		}
 	}
+	cuts := j.cutsOf(n)
 	for _, entry := range slices.Backward(j.tape) {
+		for _, result := range entry.results() {
+			if gradient := cuts[keyOf(result)]; gradient != nil {
+				j.gradients[keyOf(result)] = gradient
+			}
+		}
 		if err := j.backward(entry); err != nil {
 			return err
 		}
@@ -209,6 +215,16 @@ func (j *joiner) answer(n *graph.Node) error {
 		j.values[keyOf(n.Output(k))] = owned
 	}
 	return nil
+}
+
+// cutsOf holds the gradients that hooks returned in the place of those that flow to tensors on the way.
+func (j *joiner) cutsOf(n *graph.Node) map[key]graph.Value {
+	cuts := map[key]graph.Value{}
+	tensors, gradients := n.Cuts()
+	for k, v := range tensors {
+		cuts[keyOf(j.replace(v))] = j.replace(gradients[k])
+	}
+	return cuts
 }
 
 // gradientOf is what has flown to a tensor, nil where nothing has; to a leaf it flows through all that stands for it.

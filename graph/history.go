@@ -9,7 +9,8 @@ import (
 // GradientsTarget is the operation that asks for gradients within a graph: `of(outputs, inputs, gradients, retain_graph)` of the host's module
 // fusee._gradients, where gradients holds one of each output, or None for 1. It gives the tuple of the inputs' gradients, each in memory of its
 // own, laid out as autograd lays out the gradient of a leaf. What it reads beside its arguments is the history of the outputs. A fifth argument, which
-// is true where it is there, says that the gradients have a history themselves (create_graph).
+// says whether the gradients have a history themselves (create_graph); a sixth and a seventh name tensors on the way, and what takes the place of the
+// gradients that flow to them.
 const GradientsTarget = "fusee._gradients.of"
 
 // LeafTarget is the operation that has a tensor require gradients from here on: `leaf(tensor)` of the host's module fusee._gradients. To autograd its
@@ -35,7 +36,17 @@ func (g *Graph) AppendLeaf(v Value, origin Origin) *Node {
 func (n *Node) AsksForGradients() bool { return n.Target == GradientsTarget }
 
 // CreatesHistory says whether the gradients that the node gives can be differentiated again.
-func (n *Node) CreatesHistory() bool { return n.AsksForGradients() && len(n.Args) > 4 }
+func (n *Node) CreatesHistory() bool {
+	return n.AsksForGradients() && len(n.Args) > 4 && n.Args[4] == Value(true)
+}
+
+// Cuts are the tensors on the way whose gradients are replaced, and what they are replaced by.
+func (n *Node) Cuts() (tensors, gradients []Value) {
+	if len(n.Args) < 7 {
+		return nil, nil
+	}
+	return n.Args[5].(List).Items, n.Args[6].(List).Items
+}
 
 // KeepsHistory says whether the history that gradients flowed back through can be used again.
 func (n *Node) KeepsHistory() bool { return n.AsksForGradients() && n.Args[3] == Value(true) }

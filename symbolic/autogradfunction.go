@@ -118,6 +118,9 @@ func (in *Interpreter) applyFunction(class *Class, arguments Arguments) (Value, 
 	if in.functionsDisabled == 0 && in.request.FunctionModes > 0 {
 		return nil, unsupported(reasonAutograd, "%s.apply under a function mode", class.name)
 	}
+	if class.name == backwardHookClass {
+		return in.hookedArguments(values)
+	}
 	return in.recordFunction(call)
 }
 

@@ -15,6 +15,8 @@ type gradientRequest struct {
 	given   bool // the program named the inputs
 	retain  bool
 	create  bool // the gradients are differentiated again
+	cuts    []*cut
+	hooked  map[*Tensor]*leafHooks // the leaves with hooks
 }
 
 // freedHistory is what backward has gone through, and the step at which it did.
@@ -54,19 +56,21 @@ func (in *Interpreter) backwardCall(arguments Arguments, method bool) (Value, er
 	if err := in.checkLeaves(request); err != nil {
 		return nil, err
 	}
+	if err := in.callHooks(request); err != nil {
+		return nil, err
+	}
 	if err := in.findRetained(request); err != nil {
+		return nil, err
+	}
+	order, err := in.orderOfLeaves(request)
+	if err != nil {
 		return nil, err
 	}
 	gradients, err := in.appendGradients(request)
 	if err != nil {
 		return nil, err
 	}
-	for k, leaf := range request.inputs {
-		if err := in.accumulateGradient(leaf, gradients[k].(*Tensor)); err != nil {
-			return nil, err
-		}
-	}
-	return none(), nil
+	return none(), in.accumulate(request, order, gradients)
 }
 
 // autogradFunction models the functions of torch.autograd that ask for gradients.
@@ -96,8 +100,8 @@ func (in *Interpreter) gradCall(arguments Arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in.retained) > 0 {
-		return nil, unsupported(reasonAutograd, "torch.autograd.grad where tensors on the way may keep their gradients")
+	if len(in.retained)+len(in.hooks) > 0 {
+		return nil, unsupported(reasonAutograd, "torch.autograd.grad where tensors on the way may keep their gradients, or have hooks")
 	}
 	gradients, err := in.appendGradients(request)
 	if err != nil {
@@ -126,7 +130,7 @@ func (in *Interpreter) gradientRequest(outputs, seeds, inputs Value, flags []Val
 	if forgets || create && in.request.Options.AllNodes || !createKnown && !isNone(flags[1]) || !retainKnown && !isNone(flags[0]) {
 		return nil, unsupported(reasonAutograd, "gradients that are differentiated again")
 	}
-	request := &gradientRequest{given: !isNone(inputs), retain: retain || create, create: create}
+	request := &gradientRequest{given: !isNone(inputs), retain: retain || create, create: create, hooked: map[*Tensor]*leafHooks{}}
 	var err error
 	if request.outputs, err = in.tensorsOf(outputs); err != nil {
 		return nil, err
@@ -274,24 +278,22 @@ func (in *Interpreter) findLeaves(request *gradientRequest) error {
 	return nil
 }
 
-// checkLeaves sees that nothing but the gradients of leaves changes: hooks are left to Python.
+// checkLeaves sees that nothing but the gradients of leaves changes, and finds their hooks.
 func (in *Interpreter) checkLeaves(request *gradientRequest) error {
 	for _, t := range request.inputs {
 		if in.isLeaf(t) {
 			continue
 		}
 		input, given := t.value.(*graph.Input)
-		if !given || t.id == 0 || input.Meta.Flags&(graph.FlagGradFn|graph.FlagHooked|graph.FlagNotPlain) != 0 || t.meta.Flags&graph.FlagConjNeg != 0 {
-			return unsupported(reasonAutograd, "gradients flow to a tensor with hooks, or to one that is no leaf")
+		if !given || t.id == 0 || input.Meta.Flags&(graph.FlagGradFn|graph.FlagNotPlain) != 0 || t.meta.Flags&graph.FlagConjNeg != 0 {
+			return unsupported(reasonAutograd, "gradients flow to a tensor that is no leaf")
 		}
-		for _, name := range []string{"_backward_hooks", "_post_accumulate_grad_hooks"} {
-			hooks, err := in.outsideAttribute(t, name)
-			if err != nil {
-				return err
-			}
-			if !isNone(hooks) {
-				return unsupported(reasonAutograd, "hooks on a tensor")
-			}
+		hooks, err := in.hooksOfLeaf(t)
+		if err != nil {
+			return err
+		}
+		if hooks != nil {
+			request.hooked[t] = hooks
 		}
 	}
 	return nil
@@ -352,10 +354,17 @@ func flowsBefore(history *graph.History, asked []*Tensor) bool {
 
 func (r *gradientRequest) arguments(outputs, inputs, seeds graph.List) []graph.Value {
 	arguments := []graph.Value{outputs, inputs, seeds, r.retain}
-	if r.create {
-		arguments = append(arguments, true)
+	if r.create || len(r.cuts) > 0 {
+		arguments = append(arguments, r.create)
 	}
-	return arguments
+	if len(r.cuts) == 0 {
+		return arguments
+	}
+	tensors, gradients := graph.List{}, graph.List{}
+	for _, one := range r.cuts {
+		tensors.Items, gradients.Items = append(tensors.Items, one.tensor.value), append(gradients.Items, one.gradient.value)
+	}
+	return append(arguments, tensors, gradients)
 }
 
 // metaOf is the metadata of a gradient, which has a history where it is differentiated again.

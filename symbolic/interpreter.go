@@ -93,6 +93,7 @@ type Interpreter struct {
 	risks       []risk
 	risksSeen   int // the number of nodes that were looked at
 	retained    []retainedTensor
+	hooks       []*gradientHook
 	wired       []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int

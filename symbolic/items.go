@@ -620,7 +620,9 @@ func (in *Interpreter) knownTensorMethod(name string, arguments Arguments) (Valu
 	switch name {
 	case "Tensor.backward":
 		return modelled(in.backwardCall(arguments, true))
-	case "Tensor.register_hook", "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
+	case "Tensor.register_hook":
+		return modelled(in.registerHook(arguments))
+	case "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
 		return nil, true, unsupported(reasonAutograd, "%s", name)
 	case "Tensor.__torch_function__":
 		return modelled(in.tensorTorchFunction(arguments))

@@ -449,6 +449,10 @@ func refused(value Value) error {
 		return &cannotRebuild{v.born, "a storage"}
 	case *chosenNumber:
 		return &cannotRebuild{v.born, "an int or a tensor"}
+	case *hookHandle:
+		return &cannotRebuild{v.hook.step, "the handle of a hook"}
+	case *hookNode:
+		return &cannotRebuild{v.step, "what hooks of a module hang on"}
 	case *tracebackValue:
 		return &cannotRebuild{v.exception.exception.raisedAt, tracebackWanted}
 	}

@@ -143,6 +143,9 @@ func (in *Interpreter) finishCode(cg *generator) error {
 	if err := in.reshapedApart(cg.outputs); err != nil {
 		return err
 	}
+	if err := in.hooksApart(cg.order); err != nil {
+		return err
+	}
 	in.guardShapes()
 	body := cg.builder.output
 	cg.builder.output = nil

@@ -852,6 +852,9 @@ func (in *Interpreter) tensorProperty(t *Tensor, name string) (Value, error) {
 		if !in.requiresGrad(t) || in.isLeaf(t) {
 			return none(), nil
 		}
+		if t.node != nil {
+			return t.node, nil
+		}
 	}
 	return nil, unsupported(reasonAttribute, "Tensor.%s", name)
 }

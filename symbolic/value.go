@@ -107,9 +107,10 @@ type Tensor struct {
 	attributes map[string]Value // Python attributes set during capture, or described
 	gradient   Value            // .grad, once the capture set it
 	view       bool
-	array      bool     // the source is a numpy.ndarray
-	wrapper    *wrapper // set where it wraps other tensors
-	outer      *Tensor  // the existing tensor that wraps it
+	array      bool      // the source is a numpy.ndarray
+	wrapper    *wrapper  // set where it wraps other tensors
+	outer      *Tensor   // the existing tensor that wraps it
+	node       *hookNode // set where torch hangs the backward hooks of a module on it
 }
 
 // Tuple is an exact tuple, or an instance of a subclass when class is set (torch.Size, a named tuple, a structseq).

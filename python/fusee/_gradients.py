@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +16,39 @@ def of(
     gradients: Sequence[Tensor | None],
     retain_graph: bool,
     create_graph: bool = False,
+    replaced: Sequence[Tensor] = (),
+    replacements: Sequence[Tensor] = (),
 ) -> tuple[Tensor, ...]:
     """The gradients of the outputs' sum, weighted by ``gradients`` (None: 1), with respect to the inputs.
 
-    It is ``GradientsTarget`` of the compiler. With ``create_graph`` the gradients can be differentiated again.
+    It is ``GradientsTarget`` of the compiler. With ``create_graph`` the gradients can be differentiated again. What
+    flows to the tensors ``replaced`` is replaced, as hooks have it.
 
     Each has memory of its own, laid out as autograd lays out the gradient of a leaf: like the input where that is dense
     without overlap, else row by row.
     """
     import torch
 
-    found = torch.autograd.grad(
-        list(outputs),
-        list(inputs),
-        list(gradients),
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        materialize_grads=True,
-    )
+    pairs = zip(replaced, replacements, strict=True)
+    handles = [tensor.register_hook(functools.partial(_instead, gradient)) for tensor, gradient in pairs]
+    try:
+        found = torch.autograd.grad(
+            list(outputs),
+            list(inputs),
+            list(gradients),
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            materialize_grads=True,
+        )
+    finally:
+        for handle in handles:
+            handle.remove()
     return tuple(_place(leaf).copy_(gradient) for leaf, gradient in zip(inputs, found, strict=True))
+
+
+def _instead(replacement: Tensor, _: Tensor) -> Tensor:
+    """The replacement of a gradient."""
+    return replacement
 
 
 def leaf(tensor: Tensor) -> Tensor:
