@@ -61,11 +61,13 @@ func New(options Options) *Compiler { return &Compiler{options: options} }
 
 // Compiled is a compiled graph.
 type Compiled struct {
-	Plan     bytecode.Object // section 7 of docs/contracts.md
-	Apart    bool            // the plan is for inputs that do not share memory with those that it writes
-	Kernels  []Kernel
-	Steps    []string // the plan's steps for people
-	Warnings []string
+	Plan  bytecode.Object // section 7 of docs/contracts.md
+	Apart bool            // the plan is for inputs that do not share memory with those that it writes
+	// ReadsGenerator says that the plan reads the state of a GPU's random generator, which it cannot within a CUDA graph that is captured.
+	ReadsGenerator bool
+	Kernels        []Kernel
+	Steps          []string // the plan's steps for people
+	Warnings       []string
 }
 
 // Kernel describes a kernel for people.

@@ -120,6 +120,7 @@ func (p *plan) readGenerator(op *operation) error {
 	}
 	device, _ := op.node.Argument("device")
 	_, index := deviceNumber(device.(graph.Device))
+	p.compilation.result.ReadsGenerator = true
 	slot := p.newSlot(op.outputs[0])
 	p.add(fmt.Sprintf("slot %d = state of the generator of cuda:%d", slot, index), append([]int{slot}, c.slots...), "generator", int64(slot), index, draws, given)
 	return nil

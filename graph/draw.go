@@ -244,6 +244,43 @@ const (
 	UniformTarget        = ownModule + "uniform"
 )
 
+// Draw says where an operation's random numbers come from.
+type Draw struct {
+	Origin Origin
+	Target string // of the operator of the library that draws them; empty where a kernel does
+	Fused  bool   // the kernel draws from one seed, and not what eager would
+}
+
+// Draws lists where a graph in aten operators draws random numbers, in order, once for each line and kind.
+func (g *Graph) Draws() []Draw {
+	states := map[*Node]bool{}
+	var found []Draw
+	note := func(d Draw) {
+		if !slices.Contains(found, d) {
+			found = append(found, d)
+		}
+	}
+	for _, n := range g.Nodes {
+		if state, made := firstArgument(n).(*Output); n.Target == UniformTarget && made {
+			states[state.Node] = true
+			note(Draw{Origin: n.Origin, Fused: n.Args[2] == Value(int64(0))})
+		}
+	}
+	for _, n := range g.Nodes {
+		if n.Random && !states[n] && n.Target != GeneratorStateTarget {
+			note(Draw{Origin: n.Origin, Target: n.Target})
+		}
+	}
+	return found
+}
+
+func firstArgument(n *Node) Value {
+	if len(n.Args) == 0 {
+		return nil
+	}
+	return n.Args[0]
+}
+
 // replaceDraw writes a draw's formula in the place of its node.
 func (d *drawer) replaceDraw(made *draw) error {
 	n, start := made.node, len(d.graph.Nodes)

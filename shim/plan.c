@@ -317,8 +317,11 @@ static PyObject *run_plan(LaunchPlan *plan, PyObject *const *inputs, Slot *slots
         if (adopt_input(&slots[i], inputs[i], plan->input_kinds[i]))
             return NULL;
     int apart = plan->apart_count ? plan_inputs_are_apart(plan, slots) : 1;
-    if (apart <= 0)
-        return apart ? NULL : run_fallback(plan, inputs);
+    int captured = apart > 0 && plan->fallback ? generator_is_captured(plan) : 0;
+    if (apart < 0 || captured < 0)
+        return NULL;
+    if (!apart || captured)
+        return run_fallback(plan, inputs);
     if ((taken && take_inputs(plan, slots, taken)) || (places && place_outputs(plan, slots, places)))
         return NULL;
     return run_steps(plan, slots) ? NULL : collect_outputs(plan, slots, places != NULL);

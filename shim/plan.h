@@ -46,7 +46,7 @@ typedef struct GeneratorStep {
     Py_ssize_t slot;
     Py_ssize_t *given; /* slots of tensors that numbers are drawn for */
     Py_ssize_t given_count;
-    PyObject *function, *draws, *keywords; /* of the host */
+    PyObject *function, *captured, *draws, *keywords; /* of the host */
 } GeneratorStep;
 
 typedef struct Step {
@@ -101,6 +101,7 @@ int plan_parse_apart(LaunchPlan *plan, PyObject *source, SlotUse *uses);
 int generator_step_parse(PyObject *source, SlotUse *uses, GeneratorStep *step);
 int generator_step_run(const GeneratorStep *step, Slot *slots);
 void generator_step_free(GeneratorStep *step);
+int generator_is_captured(const LaunchPlan *plan); /* a plan that reads it cannot be part of a CUDA graph; -1: an exception */
 
 PyObject *plan_consume(PyObject *self, PyObject *inputs);
 PyObject *plan_into(PyObject *self, PyObject *const *args, Py_ssize_t count);

@@ -25,8 +25,21 @@ int generator_step_parse(PyObject *source, SlotUse *uses, GeneratorStep *step) {
     step->draws = PySequence_Tuple(PyTuple_GET_ITEM(source, 3));
     PyObject *module = step->keywords && step->draws ? PyImport_ImportModule("fusee._random") : NULL;
     step->function = module ? PyObject_GetAttrString(module, "generator_state") : NULL;
+    step->captured = step->function ? PyObject_GetAttrString(module, "is_captured") : NULL;
     Py_XDECREF(module);
-    return step->function ? 0 : -1;
+    return step->captured ? 0 : -1;
+}
+
+int generator_is_captured(const LaunchPlan *plan) {
+    for (Py_ssize_t i = 0; i < plan->step_count; i++) {
+        if (plan->steps[i].kind != STEP_GENERATOR)
+            continue;
+        PyObject *answer = PyObject_CallNoArgs(plan->steps[i].generator.captured);
+        int captured = answer ? PyObject_IsTrue(answer) : -1;
+        Py_XDECREF(answer);
+        return captured;
+    }
+    return 0;
 }
 
 int generator_step_run(const GeneratorStep *step, Slot *slots) {
@@ -52,4 +65,5 @@ void generator_step_free(GeneratorStep *step) {
     Py_CLEAR(step->draws);
     Py_CLEAR(step->keywords);
     Py_CLEAR(step->function);
+    Py_CLEAR(step->captured);
 }

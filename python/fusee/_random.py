@@ -25,6 +25,13 @@ def _most_threads(device: int) -> int:
     return int(properties.multi_processor_count * (properties.max_threads_per_multi_processor // _BLOCK) * _BLOCK)
 
 
+def is_captured() -> bool:
+    """Whether a CUDA graph is captured on the current stream: the generator's state is in memory of the GPU then."""
+    import torch
+
+    return bool(torch.cuda.is_current_stream_capturing())
+
+
 def generator_state(given: Sequence[Tensor], draws: Sequence[int], *, device: torch.device | int) -> Tensor:
     """For each draw: seed, first counter, threads, and binary logarithm of the neighbours that a thread takes.
 
@@ -33,7 +40,7 @@ def generator_state(given: Sequence[Tensor], draws: Sequence[int], *, device: to
     import torch
 
     index = device if isinstance(device, int) else device.index
-    if torch.cuda.is_current_stream_capturing():
+    if is_captured():
         raise RuntimeError(
             "a compiled graph whose kernels draw eager's random numbers cannot be captured as part of a CUDA graph: "
             'compile it with mode="reduce-overhead" or options={"random": "fused"}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import linecache
+from collections.abc import Iterable
 from typing import Any
 
 from .host import reports
@@ -98,7 +99,14 @@ def _heading(report: dict[str, Any]) -> str:
 
 def _graph(graph: dict[str, Any]) -> str:
     head = f"graph {graph.get('name')} ({graph.get('ops')} operations)"
-    return "\n".join([head, _indented(str(graph.get("text", ""))), *_kept(graph.get("training") or {})])
+    kept, drawn = _kept(graph.get("training") or {}), _drawn(graph.get("random") or ())
+    return "\n".join([head, _indented(str(graph.get("text", ""))), *drawn, *kept])
+
+
+def _drawn(draws: Iterable[dict[str, Any]]) -> list[str]:
+    """Where the random numbers of a graph come from."""
+    lines = [f"    line {draw['line']}: {draw['from']}" for draw in draws]
+    return ["  random numbers", *lines] if lines else []
 
 
 def _kept(training: dict[str, Any]) -> list[str]:

@@ -129,8 +129,13 @@ def test_forward_keeps_the_seed_and_no_mask() -> None:
     def program(x: Tensor) -> Tensor:
         return functional.dropout(x.sin(), 0.4)
 
-    (graph,) = fusee.explain(program, options=FUSED)(torch.randn(64, 48, requires_grad=True)).graphs
+    explained = fusee.explain(program, options=FUSED)(torch.randn(64, 48, requires_grad=True))
+    (graph,) = explained.graphs
     assert [kept["type"] for kept in graph["training"]["kept"] if not kept["input"]] == ["int64[1]"]
+    assert [draw["from"] for draw in graph["random"]] == ["kernels, from one seed for each call"]
+    assert "kernels, from one seed for each call" in str(explained)
+    (graph,) = fusee.explain(program)(torch.randn(64, 48)).graphs
+    assert [draw["from"] for draw in graph["random"]] == ["the library: torch.nn.functional.dropout"]
 
 
 def test_changing_sizes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import types
 import warnings
 import weakref
 from collections.abc import Callable
@@ -752,3 +753,34 @@ def test_a_place_must_be_like_the_output() -> None:
 )
 def test_outputs_that_have_no_place(steps: list[Any], outputs: list[int]) -> None:
     assert not any(plan(1, 3, outputs, steps).placeable())
+
+
+def test_state_of_a_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host gives it, from a description and tensors, and later steps read it; a captured one is left alone."""
+    captured = False
+    given: list[Any] = []
+
+    def state(tensors: tuple[torch.Tensor, ...], draws: tuple[int, ...], *, device: int) -> torch.Tensor:
+        given.append((tensors, draws, device))
+        return torch.tensor([[1, 2, 5, 4]])
+
+    host = types.ModuleType("fusee._random")
+    vars(host).update(generator_state=state, is_captured=lambda: captured)
+    monkeypatch.setitem(sys.modules, "fusee._random", host)
+    steps = [
+        ("generator", 1, 3, [24, 4, 2, 0, 8], [0]),
+        ("alloc", 2, FLOAT, *CPU, [("item", 1, 2), ("+", ("item", 1, 1), 1)], [3, 1]),
+        ("free", 1),
+    ]
+    described = {"inputs": 1, "slots": 3, "outputs": [2], "steps": steps, "kernels": []}
+    run, x = _shim.LaunchPlan(described, lambda x: (x + 1,)), torch.ones(3)
+    (found,) = run(x)
+    assert found.shape == (5, 3)
+    ((tensors, draws, device),) = given
+    assert tensors[0] is x
+    assert (draws, device) == ((24, 4, 2, 0, 8), 3)
+    captured = True
+    assert torch.equal(run(x)[0], x + 1)
+    beyond = plan(1, 3, [2], [steps[0], ("alloc", 2, FLOAT, *CPU, [("item", 1, 4)], [1])])
+    with pytest.raises(IndexError, match="element 4"):
+        beyond(x)

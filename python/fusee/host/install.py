@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .. import _helpers, _shim, backends, logs, pygraph, training
+from .. import _helpers, _random, _shim, backends, logs, pygraph, training
 from ..errors import HostFailure
 from . import autocast, guards, names, recording
 from .answer import Answers
@@ -90,7 +90,7 @@ class Installer:
             options = self._family.options
             if graph.get("autocast") and graph["plan"].get("apart"):
                 return self._in_python(graph)  # as the fallback does, for which autocast must be on
-            plan = _shim.LaunchPlan(graph["plan"], self._fallback(graph) if graph["plan"].get("apart") else None)
+            plan = _shim.LaunchPlan(graph["plan"], self._fallback(graph) if "nodes" in graph else None)
             run = recording.wrap(plan, graph, options.mode, options.changed)
             run = _within(_without_autocast(), run) if graph.get("autocast") else run
             return training.with_freed_history(run, graph) if graph.get("freed") else run
@@ -100,7 +100,7 @@ class Installer:
         return self._in_python(graph)
 
     def _fallback(self, graph: dict[str, Any]) -> Callable[..., Any]:
-        """What runs a graph instead of its plan where inputs overlap, built when that happens first."""
+        """What runs a graph instead of its plan where that does not fit a call, built when that happens first."""
         changed = self._family.options.changed
         called: list[Callable[..., Any]] = []
 
@@ -108,6 +108,8 @@ class Installer:
             if not called:
                 called.append(self._in_python(graph))
                 reason = "tensors that it writes share memory with others that it is given"
+                if _random.is_captured():
+                    reason = "a CUDA graph that is captured keeps the state of the random generator to itself"
                 logs.log("aliasing", f"Python runs {graph['name']} for a call: {reason}", changed)
             return called[0](*inputs)
 

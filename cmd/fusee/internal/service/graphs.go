@@ -23,6 +23,7 @@ type CompiledGraph struct {
 	Autocast bool              // it is called under autocast, which must not cast again what a plan does
 	Why      string            // why Python runs it
 	warnings []string
+	draws    []graph.Draw // of random numbers, in the first plan
 }
 
 // TrainedGraph is a differentiated graph and the plans of its two parts.
@@ -146,6 +147,9 @@ func (s *Service) differentiation(request *request) autograd.Options {
 // plan lowers a graph to a launch plan; nil where that fails, and the compiled graph then says why. The options say
 // how the plan is called.
 func (s *Service) plan(g *graph.Graph, compiled *CompiledGraph, request *request, options backend.Options) *backend.Compiled {
+	if compiled.draws == nil {
+		compiled.draws = g.Draws()
+	}
 	options.Emitters = s.generators.forDevices(request.architecture)
 	options.RoundIntermediates, options.Batch = s.setting(request, "numerics") == "eager", true
 	plan, err := backend.New(options).Compile(g)
@@ -235,7 +239,7 @@ func wireGraphs(graphs []*CompiledGraph) *bytecode.List {
 func (c *CompiledGraph) wire() *bytecode.Dict {
 	wired := c.wireHead()
 	if c.Compiled != nil {
-		if writer := newNodeWriter(c.Graph); c.Compiled.Apart {
+		if writer := newNodeWriter(c.Graph); c.Compiled.Apart || c.Compiled.ReadsGenerator && !c.Autocast {
 			writer.into(wired)
 			wireCalls(c.Graph, wired)
 		} else {

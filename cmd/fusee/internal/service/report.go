@@ -205,7 +205,22 @@ func (c *CompiledGraph) describe() bytecode.Object {
 	if c.Trained != nil {
 		wired.Set("training", c.Trained.describe())
 	}
+	if len(c.draws) > 0 && len(c.plans()) > 0 {
+		wired.Set("random", listed(c.draws, describedDraw))
+	}
 	return wired
+}
+
+// describedDraw says where random numbers come from.
+func describedDraw(d graph.Draw) bytecode.Object {
+	from := "the library: " + d.Target
+	switch {
+	case d.Target == "" && d.Fused:
+		from = "kernels, from one seed for each call"
+	case d.Target == "":
+		from = "kernels, which draw what eager would"
+	}
+	return bytecode.NewDict("file", d.Origin.File, "line", int64(d.Origin.Line), "from", from)
 }
 
 func drawnInput(input *graph.Input) bytecode.Object {
