@@ -71,7 +71,8 @@ func (cg *generator) buildLabel(v *profilerLabel) error {
 func ofOptimizers(module string) bool { return strings.HasPrefix(module+".", "torch.optim.") }
 
 // undisabled gives the function inside of a wrapper that says nothing to a capture: torch's that disable compilers around functions of
-// torch.optim, of which the second comes with torch.compile's first use, and Dynamo's around the making of modules; nil for others.
+// torch.optim, of which the second comes with torch.compile's first use, Dynamo's around the making of modules, and those that set its own
+// options, as exported programs have them around their checks; nil for others.
 func (in *Interpreter) undisabled(f *Function) (Value, error) {
 	variable := wrappedVariables[f.code.QualName]
 	index := indexOf(f.code.LocalsPlusNames, variable) - (len(f.code.LocalsPlusNames) - len(f.closure))
@@ -92,4 +93,5 @@ var wrappedVariables = map[string]string{
 	"DisableContext.__call__.<locals>._fn":                      "fn",
 	"install_generation_tagging_init.<locals>.patched_init":     "init",
 	"install_generation_tagging_init.<locals>.patched_setstate": "setstate",
+	"wrap_dunder_call_ctx_manager.<locals>.inner":               "func",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import copy
 import functools
 import gc
 import threading
@@ -628,3 +629,27 @@ def test_backends_get_a_graph_of_what_is_handed_through() -> None:
     assert fusee.compile(lambda a, b: (a, b)[1], backend=backend, fullgraph=True)(x, 3) == 3
     assert fusee.compile(lambda a: a, backend=backend)(x) is x
     assert len(graphs) == 1
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 2)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor, options: dict[str, torch.Tensor]) -> dict[str, Any]:
+        assert isinstance(self.calls, torch.Tensor)
+        self.calls.add_(1)
+        return {"scaled": self.inner(x) * options["by"], "others": (x.sum(), self.calls + 1)}
+
+
+def test_exported_programs_are_one_graph() -> None:
+    """They flatten what they are given, and check it within options of Dynamo's own."""
+    arguments = (torch.randn(4, 3), {"by": torch.tensor(2.0)})
+    exported = torch.export.export(Scaled(), arguments)
+    plain = exported.module()
+    compiled = fusee.compile(copy.deepcopy(plain), fullgraph=True)
+    for _ in range(2):
+        expected, found = plain(*arguments), compiled(*arguments)
+        torch.testing.assert_close(found, expected)
+    assert fusee.stats()["graphs"] == 1

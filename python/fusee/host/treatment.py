@@ -43,7 +43,8 @@ _LEFT_ALONE = (
 # Modules inside these whose functions are looked into all the same: they keep state that capture follows, or just
 # do what they say.
 _LOOKED_INTO = frozenset(
-    {"torch.autograd.grad_mode", "torch.jit", "torch.jit._script", "torch.jit._trace", _control.__name__}
+    {"torch.autograd.grad_mode", "torch.fx._pytree", "torch.jit", "torch.jit._script", "torch.jit._trace"}
+    | {_control.__name__}
 )
 _NOT_LOOKED_INTO = frozenset(
     {"script", "trace", "trace_module", "freeze", "optimize_for_inference", "load", "save", "fork", "wait"}
