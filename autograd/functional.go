@@ -213,8 +213,30 @@ func (f *functionaliser) rewrite(n *graph.Node) error {
 	if m.DType != wanted.DType || !f.graph.Shapes.AllEqual(m.Sizes, wanted.Sizes) {
 		return refuse("%s stores another type or shape", n.Target)
 	}
+	if n.Recorded() && overwrites(n) {
+		if err := f.checkForgotten(before); err != nil {
+			return err
+		}
+	}
 	f.overwritten.note(before, f.graph.Nodes[start:])
 	return f.write(e, target, value)
+}
+
+// overwrites says whether a node stores what does not depend on what its target held.
+func overwrites(n *graph.Node) bool {
+	op, known := n.Operator()
+	return known && (op.FillsRandomly() || slices.Contains([]string{"copy_", "fill_", "zero_"}, op.Schema.Name))
+}
+
+// checkForgotten refuses a value that is overwritten where backward through it raises: autograd hands it a gradient of 0.
+func (f *functionaliser) checkForgotten(v graph.Value) error {
+	history := f.graph.HistoryOf([]graph.Value{v}, f.graph.Nodes).Nodes
+	for _, n := range f.graph.Nodes {
+		if _, ok := graph.DerivativeOf(n.Target); history[n] && !ok && n.Function == nil {
+			return refuse("%s has no derivative in the table", n.Target)
+		}
+	}
+	return nil
 }
 
 // leafMemory says whether a value is a leaf that the graph makes, or another name of it: what is written there unrecorded has no part in its history.

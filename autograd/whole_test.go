@@ -90,6 +90,11 @@ func TestExpandRefuses(t *testing.T) {
 			x := b.leaf("x", 4)
 			return b.ask(b.call("torch.sum", b.call("torch.nextafter", x, b.data("y", 4))), false, x)
 		},
+		"nextafter.default has no derivative in the table": func(b builder) []graph.Value {
+			x := b.leaf("x", 4)
+			overwritten := b.call("torch.nextafter", x, b.data("y", 4))
+			return b.ask(b.call("torch.sum", b.call("Tensor.copy_", overwritten, x)), false, x)
+		},
 	}
 	for reason, write := range cases {
 		b := newBuilder(t, "refused")

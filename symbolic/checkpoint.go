@@ -110,7 +110,10 @@ func (in *Interpreter) checkOptions(call *checkpointCall) error {
 
 // runCheckpoint calls the function, whole, and marks its operations.
 func (in *Interpreter) runCheckpoint(call *checkpointCall) (Value, error) {
-	records := in.state.GradMode && !in.state.InferenceMode
+	if in.state.GradMode && in.state.InferenceMode {
+		return nil, unsupported(reasonCheckpoint, "gradients are recorded in inference mode, whose tensors cannot be kept for backward")
+	}
+	records := in.state.GradMode
 	if call.reentrant {
 		if err := in.checkReentrantArguments(call, records); err != nil {
 			return nil, err

@@ -157,7 +157,10 @@ func (d *Dict) load(in *Interpreter) error {
 			entry = &dictEntry{key: key, value: pair.value, fromHost: true}
 			d.index[hashed] = entry
 		}
-		d.entries = append(d.entries, entry)
+		if !entry.again {
+			entry.keep(key)
+			d.entries = append(d.entries, entry)
+		}
 	}
 	for _, entry := range added {
 		if !containsEntry(d.entries, entry) {
@@ -178,6 +181,13 @@ func (d *Dict) load(in *Interpreter) error {
 	}
 	d.object.source.Require(in.reason(), "keys", &bytecode.List{Items: keys})
 	return nil
+}
+
+// keep makes an entry that was written before the dict's keys were known stay under the key that the dict has, which may be 1 for True.
+func (e *dictEntry) keep(key Value) {
+	if _, ok := key.(*Constant); ok {
+		e.key = key
+	}
 }
 
 // inOrder makes sure that an existing OrderedDict keeps the order of the dict below it, which is the one that guards see.
@@ -501,7 +511,7 @@ func (d *Dict) setItem(in *Interpreter, key, value Value) error {
 	}
 	in.activity++
 	if entry == nil || entry.deleted {
-		entry = &dictEntry{key: key}
+		entry = &dictEntry{key: key, again: entry != nil}
 		d.entries = append(d.entries, entry)
 		d.index[hashed] = entry
 		d.custom = d.custom || isCustom

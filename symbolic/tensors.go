@@ -1074,7 +1074,7 @@ func (in *Interpreter) tensorQuestion(t *Tensor, name string, arguments Argument
 		return value, true, err
 	}
 	switch name {
-	case "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "numpy", "data_ptr", "is_nonzero", "equal", "__array__", "allclose":
+	case "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "numpy", "data_ptr", "is_set_to", "is_nonzero", "equal", "__array__", "allclose":
 		return nil, true, unsupported(reasonTensorValue, "%s", name)
 	case "dim", "ndimension":
 		return integer(int64(len(t.meta.Sizes))), true, nil

@@ -148,6 +148,7 @@ type dictEntry struct {
 	key, value Value
 	deleted    bool
 	fromHost   bool // present at entry of the call, unchanged
+	again      bool // stored after it was deleted: it lies behind the entries there were
 }
 
 // Set is a set or frozenset.

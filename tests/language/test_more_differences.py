@@ -97,6 +97,29 @@ def with_half_a_descriptor(target: Any, log: list[Any]) -> Any:
             log.append(error.args)
 
 
+def stored_under_an_equal_key(table: dict[Any, Any]) -> Any:
+    table[2.0] = 7
+    return str(table), list(table)
+
+
+def stored_again_behind_the_others(table: dict[Any, Any]) -> Any:
+    table[1] = 7
+    for key in (2, 1):
+        del table[key]
+        table[float(key)] = 1
+    return str(table), list(table)
+
+
+class Remembering(dict[Any, Any]):
+    def __missing__(self, key: Any) -> Any:
+        self[key] = key
+        return key
+
+
+def a_key_that_only_python_reads(table: dict[Any, Any], key: Any) -> Any:
+    return Remembering(table)[opaque(key)], table
+
+
 def a_huge_index(items: list[int], index: int) -> Any:
     try:
         with contextlib.suppress(TypeError):
@@ -230,6 +253,9 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
     (with_half_a_descriptor, [(Described(), [])]),
     (what_sizes_and_tensors_are, [(torch.ones(2, 3),)]),
+    (stored_under_an_equal_key, [({1: 2, 2: 3, 3: 4},), ({True: 2},)]),
+    (stored_again_behind_the_others, [({1: 2, 2: 3, 3: 4},)]),
+    (a_key_that_only_python_reads, [({1: 1}, 1), ({3: 1}, True)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),

@@ -140,10 +140,18 @@ def _item(parent: Any, index: int) -> Any:
     return kind.__getitem__(parent, index)
 
 
+def _value_under(parent: dict[Any, Any], key: Any) -> Any:
+    """The value of a dict, which ``__missing__`` of its class is not asked for."""
+    value = dict.get(parent, key, _ROOTS)
+    if value is _ROOTS:
+        raise KeyError(key)
+    return value
+
+
 _STEPS: dict[str, Callable[..., Any]] = {
     "attr": getattr,
     "dict": slots.instance_dict,
-    "key": dict.__getitem__,
+    "key": _value_under,
     "item": _item,
     "items_at": lambda parent, index: list(dict.values(parent))[index],
     "type": type,
