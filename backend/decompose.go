@@ -93,6 +93,13 @@ var recipes = map[string]func(r *recipe) bool{
 	"batch_norm":                       (*recipe).batchNorm,
 	"max_pool2d_with_indices":          (*recipe).maxPool,
 	"max_pool2d_with_indices_backward": (*recipe).maxPoolBackward,
+	"max_pool1d":                       func(r *recipe) bool { return r.windowMaximum(1) },
+	"max_pool2d":                       func(r *recipe) bool { return r.windowMaximum(2) },
+	"max_pool3d_with_indices":          func(r *recipe) bool { return r.windowMaximum(3) },
+	"max_pool3d":                       func(r *recipe) bool { return r.windowMaximum(3) },
+	"avg_pool1d":                       func(r *recipe) bool { return r.windowMean(1) },
+	"avg_pool2d":                       func(r *recipe) bool { return r.windowMean(2) },
+	"avg_pool3d":                       func(r *recipe) bool { return r.windowMean(3) },
 	"linear":                           (*recipe).linear,
 	"mm":                               (*recipe).matrixProduct,
 	"matmul":                           (*recipe).matrixProduct,
@@ -293,20 +300,36 @@ func (r *recipe) trailing(rank int, value graph.Value) []bool {
 	return slices.Concat(make([]bool, rank-len(list.Items)), slices.Repeat([]bool{true}, len(list.Items)))
 }
 
-// used reports whether the caller or another node takes a result of the node.
+// used reports whether the caller takes a result of the node, or another node that does anything does.
 func (r *recipe) used(index int) bool {
-	if index >= len(r.node.Outputs) {
-		return false
-	}
-	wanted, _ := keyOf(r.node.Output(index))
+	return index < len(r.node.Outputs) && r.b.valueUsed(r.node.Output(index))
+}
+
+func (b *builder) valueUsed(value graph.Value) bool {
+	wanted, _ := keyOf(value)
 	takes := func(value graph.Value) bool {
 		key, ok := keyOf(value)
 		return ok && key == wanted
 	}
-	g := r.b.compilation.graph
+	g := b.compilation.graph
 	return slices.ContainsFunc(g.Outputs, takes) || slices.ContainsFunc(g.Nodes, func(node *graph.Node) bool {
-		return slices.ContainsFunc(tensorArguments(node), takes)
+		return slices.ContainsFunc(tensorArguments(node), takes) && (!readsOnly(node) || b.nodeUsed(node))
 	})
+}
+
+// readsOnly reports whether an operator only describes memory.
+func readsOnly(node *graph.Node) bool {
+	op, known := graph.LookUp(node.Target)
+	return known && op.Kind == graph.KindView && len(node.Mutates) == 0
+}
+
+func (b *builder) nodeUsed(node *graph.Node) bool {
+	for index := range node.Outputs {
+		if b.valueUsed(node.Output(index)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *recipe) layerNorm() bool {
