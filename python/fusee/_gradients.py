@@ -30,7 +30,9 @@ def of(
     import torch
 
     pairs = zip(replaced, replacements, strict=True)
-    handles = [tensor.register_hook(functools.partial(_instead, gradient)) for tensor, gradient in pairs]
+    handles: list[Any] = []
+    for tensor, gradient in pairs:
+        handles.append(tensor.register_hook(functools.partial(_instead, gradient)))  # type: ignore[no-untyped-call]
     try:
         found = torch.autograd.grad(
             list(outputs),
