@@ -122,11 +122,52 @@ func (in *Interpreter) groupTensors(arguments Arguments) (Value, bool, error) {
 // optimizerNumber is what optimizers read of a tensor that counts their steps, for the corrections of Adam and its like. Uncompiled they read a Python
 // float: the tensor in its place is as precise.
 func (in *Interpreter) optimizerNumber(arguments Arguments) (Value, bool, error) {
-	value, ok, err := in.singleReal(arguments)
-	if t, isTensor := value.(*Tensor); err == nil && ok && isTensor && t.meta.DType.IsFloat() {
+	argument, ok := in.single(arguments)
+	if !ok {
+		return nil, false, nil
+	}
+	value, err := in.look(argument)
+	if t, isTensor := value.(*Tensor); isTensor && t.meta.DType.IsFloat() {
 		return modelled(in.torchCall("Tensor.double", Arguments{Positional: []Value{t}}))
 	}
+	if number, isNumber := value.(*Number); isNumber && !number.isInt() {
+		return number, true, nil
+	}
 	return nil, err != nil, err
+}
+
+// rateAsTensor gives a learning rate that changes to the fused optimizers as a tensor, which they take too: as a number it would be part of the graph.
+func (in *Interpreter) rateAsTensor(name string, arguments Arguments) (Arguments, error) {
+	if !strings.HasPrefix(name, "torch._fused_") {
+		return arguments, nil
+	}
+	k := slices.IndexFunc(arguments.Keywords, func(keyword KeywordArgument) bool { return keyword.Name == "lr" })
+	if k < 0 || len(arguments.Positional) == 0 {
+		return arguments, nil
+	}
+	rate, ok, err := as[*Number](in.look(arguments.Keywords[k].Value))
+	if !ok || err != nil || rate.isInt() {
+		return arguments, err
+	}
+	parameters, err := in.listOf(arguments.Positional[0])
+	if err != nil || len(parameters) == 0 {
+		return arguments, err
+	}
+	like, ok, err := as[*Tensor](in.real(parameters[0]))
+	if !ok || err != nil {
+		return arguments, err
+	}
+	dtype := graph.Float64
+	if like.meta.Device.Type != "cpu" {
+		dtype = graph.Float32 // their kernels read no other
+	}
+	made, err := in.torchCall("torch.full", Arguments{[]Value{&Tuple{}, rate}, []KeywordArgument{{"dtype", dtypeValue(dtype)},
+		{"device", &LibraryValue{kind: "device", text: like.meta.Device.String()}}}})
+	if err == nil {
+		arguments.Keywords = slices.Clone(arguments.Keywords)
+		arguments.Keywords[k].Value = made
+	}
+	return arguments, err
 }
 
 // changesUnseenLeaf says whether a call may change a leaf in place where gradients are on, but were off when the function was called: the host

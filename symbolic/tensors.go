@@ -917,6 +917,10 @@ func (in *Interpreter) callTorchName(name string, arguments Arguments) (Value, e
 			}
 		}
 	}
+	arguments, err := in.rateAsTensor(name, arguments)
+	if err != nil {
+		return nil, err
+	}
 	if !in.capturable(name, arguments) {
 		return in.evaluateCall(&Builtin{name: name}, arguments)
 	}

@@ -121,6 +121,43 @@ def test_steps_of_a_perceptron(name: str) -> None:
     assert fusee.stats()["breaks"] == 0 and fusee.stats()["graphs"] <= 3
 
 
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (torch.optim.Adamax, {"foreach": True}),
+        (torch.optim.NAdam, {"foreach": True, "momentum_decay": 0}),
+        (torch.optim.Adadelta, {}),
+        (torch.optim.Adam, {"fused": True}),
+        (torch.optim.SGD, {"fused": True, "momentum": 0.9}),
+        (torch.optim.Adagrad, {"fused": True}),
+    ],
+)
+def test_rates_that_change_at_each_step(make: Any, options: dict[str, Any]) -> None:
+    """One graph without gradients, one with them; the rate is an argument of both, also of the fused kernels."""
+    fusee.reset()
+    outcomes = []
+    for compiled in (False, True):
+        model = made(perceptron, torch.float64)
+        optimizer = make(model.parameters(), lr=0.05, **options)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 12)
+
+        def step(x: Tensor, y: Tensor, model: Any = model, optimizer: Any = optimizer) -> Tensor:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        run: Step = fusee.compile(step, fullgraph=True) if compiled else step
+        losses = []
+        for x, y in batches(10, (5, 8), 4, torch.float64):
+            losses.append(run(x, y))
+            schedule.step()
+        outcomes.append((losses, model.state_dict()))
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-7, atol=1e-9)
+    assert fusee.stats()["graphs"] <= 3
+
+
 def images(count: int, dtype: torch.dtype) -> list[tuple[Tensor, Tensor]]:
     generator = torch.Generator().manual_seed(1)
     return [
