@@ -38,11 +38,11 @@ func (s *strip) emit() {
 		s.coordinates(s.position)
 	}
 	s.unrolled("lane", s.width, func() {
-		point := s.position + " + lane"
+		point := s.position + s.step() + "lane"
 		switch {
 		case inRow:
 			last := s.base + len(s.sizes) - 1
-			s.places[last] = fmt.Sprintf("(%s + (i32)lane)", s.coordinateName(last))
+			s.places[last] = fmt.Sprintf("(%s%s(i32)lane)", s.coordinateName(last), s.step())
 		case s.needsPoint():
 			s.line("const %s at = %s;", s.index(), point)
 			s.coordinates("at")
@@ -51,6 +51,20 @@ func (s *strip) emit() {
 	})
 	s.update()
 	s.stores()
+}
+
+// step is the operator that leads from the first point of a strip to that of a lane. Where positions count, NVRTC has to see that those of a strip differ in their last
+// bits only: what follows from the others, as a counter of random numbers does, is computed once.
+func (s *strip) step() string {
+	if s.counts() && s.width&(s.width-1) == 0 {
+		return " | "
+	}
+	return " + "
+}
+
+// counts reports whether a position is asked for.
+func (s *strip) counts() bool {
+	return slices.ContainsFunc(s.body, func(in instruction) bool { return in.Op == loop.OpIndex })
 }
 
 // staysInRow reports whether the points of a strip differ in the last of several dimensions only, so that positions need no division for each.

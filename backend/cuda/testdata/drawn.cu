@@ -298,7 +298,7 @@ drawn(
         Vector<float, 2> v250;
 #pragma unroll
         for (u32 lane = 0; lane < 2; ++lane) {
-            const i32 at = i + lane;
+            const i32 at = i | lane;
             const i64 v1 = at;
             const u64 v2 = (u64)v1;
             const u64 v4 = shift_right<u64>(v2, 1ull);

@@ -74,14 +74,14 @@ gathered(
         const i32 i1 = i - i1_rest * (16);
 #pragma unroll
         for (u32 lane = 0; lane < 4; ++lane) {
-            const i64 v0 = (i1 + (i32)lane);
+            const i64 v0 = (i1 | (i32)lane);
             const i64 v2 = (i64)(v0 & 1ll);
             const bool v4 = v2 == 0ll;
             const i64 v6 = (i64)v5.at[lane];
             const i64 v8 = truncated_remainder<i64>(v6, 3ll);
             if (v4 && (u64)v8 >= 3)
                 index_out_of_range();
-            const float v9 = v4 ? table_0[(i1 + (i32)lane) + v8 * 16] : 0.0f;
+            const float v9 = v4 ? table_0[(i1 | (i32)lane) + v8 * 16] : 0.0f;
             v10.at[lane] = v9;
         }
         {

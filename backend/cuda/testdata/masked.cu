@@ -56,7 +56,7 @@ masked(
         Vector<float, 4> v4;
 #pragma unroll
         for (u32 lane = 0; lane < 4; ++lane) {
-            const i32 at = i + lane;
+            const i32 at = i | lane;
             const i64 v0 = at;
             const bool v2 = v0 < 30ll;
             const float v3 = v2 ? x_0[at] : 0.0f;
