@@ -84,6 +84,29 @@ func isPiece(v Value) bool {
 	return false
 }
 
+// AfreshError is the answer where what gets a history shares memory with something of another: through Node, which detaches, or makes views while
+// gradients are not recorded. Autograd gives the history to the one alone, or refuses. It is an ErrUnknown.
+type AfreshError struct{ Node *Node }
+
+func (e *AfreshError) Error() string { return "graph: no exact rule: a history behind " + e.Node.Target }
+
+// Is makes errors.Is(err, ErrUnknown) hold.
+func (e *AfreshError) Is(target error) bool { return target == ErrUnknown }
+
+// beginningAfresh finds the operation through which v first shares the memory of a tensor that the graph made, without its history.
+func beginningAfresh(v Value) (first *Node) {
+	for r := relationOf(v); r.Kind != RelationNew; v, r = r.Of, relationOf(r.Of) {
+		o, made := v.(*Output)
+		if made && !o.Node.MakesLeaf() && (isDetached(v) || r.Kind == RelationView && o.Node.Unrecorded) {
+			first = o.Node
+		}
+	}
+	if _, given := v.(*Input); given {
+		return nil // such graphs run under PyTorch's own autograd
+	}
+	return first
+}
+
 // wasCut says whether several views at once, that gradients flow through, were made of the memory of v: once it is written, autograd cannot make
 // their histories anew, and refuses to record what reads them.
 func (g *Graph) wasCut(v Value) bool {

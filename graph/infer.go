@@ -395,6 +395,9 @@ func (c *inference) checkMutation(v Value) error {
 	if c.gradient() && (isPiece(v) || isForeignView(v)) || c.graph.wasCut(v) {
 		return ErrForbidden
 	}
+	if n := beginningAfresh(v); n != nil && c.gradient() {
+		return &AfreshError{n}
+	}
 	return nil
 }
 

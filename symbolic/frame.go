@@ -172,7 +172,7 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 	var raised *Raised
 	switch {
 	case err == nil:
-		in.noteRisks(frame)
+		in.noteNodes(frame)
 		return value, done, nil
 	case errors.As(err, &raised):
 		if raised.step == 0 {

@@ -91,7 +91,8 @@ type Interpreter struct {
 	freed       []freedHistory // by gradients that the graph asks for
 	derivation  derivation
 	risks       []risk
-	risksSeen   int // the number of nodes that were looked at
+	madeAt      map[*graph.Node]int // steps
+	nodesNoted  int                 // the number of nodes that have their steps
 	retained    []retainedTensor
 	hooks       []*gradientHook
 	wired       []graph.Value // tensors that the host was told about, by number
@@ -166,7 +167,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
-		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
+		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, madeAt: map[*graph.Node]int{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
 		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{}, entered: map[*List]bool{}, compared: map[string]bool{},
 	}
 }

@@ -216,10 +216,11 @@ func (in *Interpreter) mayBreak() bool {
 	return !in.request.Options.FullGraph && !in.request.Options.AllNodes
 }
 
-// noteRisks remembers which of the nodes that an instruction made may raise inside a handler of the program.
-func (in *Interpreter) noteRisks(frame *Frame) {
-	for in.risksSeen = min(in.risksSeen, len(in.graph.Nodes)); in.risksSeen < len(in.graph.Nodes); in.risksSeen++ {
-		node := in.graph.Nodes[in.risksSeen]
+// noteNodes remembers which step made the nodes of an instruction, and which of them may raise inside a handler of the program.
+func (in *Interpreter) noteNodes(frame *Frame) {
+	for in.nodesNoted = min(in.nodesNoted, len(in.graph.Nodes)); in.nodesNoted < len(in.graph.Nodes); in.nodesNoted++ {
+		node := in.graph.Nodes[in.nodesNoted]
+		in.madeAt[node] = frame.step
 		if node.MayRaise && (in.hosted[node] || raisesInTime(node)) && isTried(frame) {
 			in.risks = append(in.risks, risk{node, frame.step})
 		}

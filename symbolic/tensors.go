@@ -254,10 +254,22 @@ func (in *Interpreter) torchCall(target string, arguments Arguments) (Value, err
 	if errors.Is(err, graph.ErrForbidden) {
 		return nil, unsupported(reasonTensorCall, "%s on a view that autograd does not let be changed", target)
 	}
+	if afresh := (*graph.AfreshError)(nil); errors.As(err, &afresh) {
+		return nil, in.breakAhead(afresh.Node, target)
+	}
 	if errors.Is(err, graph.ErrUnknown) {
 		value, err = in.hostCall(&hostedCall{target: target, args: args, keywords: keywords})
 	}
 	return value, err
+}
+
+// breakAhead ends the capture ahead of a node that made what cannot be written, so that Python has the tensors themselves.
+func (in *Interpreter) breakAhead(node *graph.Node, target string) error {
+	reason := &Unsupported{reasonAutograd, target + " gives a history to what " + node.Target + " made"}
+	if step := in.madeAt[node]; step > 0 {
+		return &restart{step: step, reason: reason}
+	}
+	return reason
 }
 
 // tableCall captures an operation that the op table knows, and is graph.ErrUnknown for others and for arguments that no table holds.

@@ -144,3 +144,67 @@ def test_effects_ahead_of_backward_that_raises_are_kept(program: Callable[..., N
             log.append(f"raised {error}")
         told.append((log, seen.item(), x.grad))
     assert len(told[0][0]) == 2 and told[1] == told[0] and told[2] == told[0]
+
+
+def written_through_detach(a: torch.Tensor, b: torch.Tensor) -> Any:
+    z = a * 2
+    y = z.detach()
+    y.mul_(b)
+    return z, y
+
+
+def written_through_data_in_a_loop(a: torch.Tensor, b: torch.Tensor) -> Any:
+    z = a * 2
+    for _ in range(2):
+        z.data.mul_(b)
+        z = z * 2
+    return z
+
+
+def a_part_written_through_detach(a: torch.Tensor, b: torch.Tensor) -> Any:
+    z = a * 2
+    y = z.detach()[0]
+    y.mul_(b[0])
+    z.detach()[1] = b.sum()
+    return z, y
+
+
+def written_through_a_view_made_without_gradients(a: torch.Tensor, b: torch.Tensor) -> Any:
+    z = a * 2
+    with torch.no_grad():
+        y = z[0]
+    y.mul_(b[0])
+    return z, y
+
+
+WRITTEN_APART = [
+    written_through_detach,
+    written_through_data_in_a_loop,
+    a_part_written_through_detach,
+    written_through_a_view_made_without_gradients,
+]
+
+
+def seen_of(t: torch.Tensor | None) -> Any:
+    return None if t is None else (t.tolist(), t.requires_grad, t.is_leaf, t._base is None)
+
+
+@pytest.mark.parametrize("recorded", [(False, True), (True, True), (True, False)])
+@pytest.mark.parametrize("program", WRITTEN_APART)
+def test_what_is_written_through_detach_has_a_history_of_its_own(
+    program: Callable[..., Any], recorded: tuple[bool, bool]
+) -> None:
+    fusee.reset()
+    told = []
+    for function in (program, *[fusee.compile(program)] * 2):
+        given = [torch.arange(6.0).view(2, 3).requires_grad_(recorded[0]), torch.full((2, 3), 3.0)]
+        given[1].requires_grad_(recorded[1])
+        try:
+            results = function(*given)
+            results = results if isinstance(results, tuple) else (results,)
+            seen = [*map(seen_of, results)]
+            torch.stack([r.sum() for r in results]).sum().backward()
+            told.append([*seen, *(seen_of(t.grad) for t in given)])
+        except RuntimeError as error:
+            told.append([str(error)])
+    assert told[1] == told[0] and told[2] == told[0]
