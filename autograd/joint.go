@@ -282,7 +282,7 @@ func (j *joiner) backward(en entry) error {
 		return nil
 	}
 	if j.whole != nil && j.whole.stale[en.source] {
-		return overwrittenRefusal{refuse("memory that %s read was written before gradients were asked for", n.Target)}
+		return refuse("memory that %s read was written before gradients were asked for", n.Target)
 	}
 	start := len(j.graph.Nodes)
 	if err := j.through(en, gradients, results); err != nil {

@@ -55,20 +55,11 @@ func (o *overwritten) reads(n, writer *graph.Node) bool {
 	return false
 }
 
-// overwrittenRefusal is the reason where autograd itself raises as well.
-type overwrittenRefusal struct{ error }
-
-// BackwardRaises tells the reason from others.
-func (overwrittenRefusal) BackwardRaises() {}
-
-// Unwrap gives the reason.
-func (r overwrittenRefusal) Unwrap() error { return r.error }
-
 // checkRead refuses to go back through an operation of which backward, from a node of the joint graph on, reads what the program has overwritten.
 func (j *joiner) checkRead(en entry, start int) error {
 	for _, n := range j.graph.Nodes[start:] {
 		if j.overwritten.reads(n, en.source) {
-			return overwrittenRefusal{refuse("what backward through %s reads was overwritten", en.node.Target)}
+			return refuse("what backward through %s reads was overwritten", en.node.Target)
 		}
 	}
 	return nil

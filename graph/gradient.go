@@ -88,7 +88,9 @@ func isPiece(v Value) bool {
 // gradients are not recorded. Autograd gives the history to the one alone, or refuses. It is an ErrUnknown.
 type AfreshError struct{ Node *Node }
 
-func (e *AfreshError) Error() string { return "graph: no exact rule: a history behind " + e.Node.Target }
+func (e *AfreshError) Error() string {
+	return "graph: no exact rule: a history behind " + e.Node.Target
+}
 
 // Is makes errors.Is(err, ErrUnknown) hold.
 func (e *AfreshError) Is(target error) bool { return target == ErrUnknown }

@@ -276,15 +276,9 @@ func (in *Interpreter) guardShapes() {
 	}
 }
 
-// backwardRaises is an error that says that autograd refuses to go back through the graph.
-type backwardRaises interface {
-	error
-	BackwardRaises()
-}
-
 // derive shows the finished graph to whoever derives graphs from it, and guards what they decided. Where this does not
 // express gradients that are differentiated again, or that flow to a leaf made in the function, what begins them is left to Python: only that knows
-// which leaves there are. So is backward that raises.
+// which leaves there are. So is backward where it is not expressed, as it may raise.
 func (in *Interpreter) derive() error {
 	if !in.derivation.needed && !in.derivation.asked && len(in.graph.UsedSymbols()) == 0 {
 		return nil
@@ -295,11 +289,13 @@ func (in *Interpreter) derive() error {
 		in.graph.Canonicalise()
 		in.guardShapes()
 	}
-	if raises := backwardRaises(nil); errors.As(err, &raises) && in.derivation.asked {
-		return &restart{step: in.derivation.askedAt, reason: &Unsupported{reasonAutograd, err.Error()}}
-	}
-	if err != nil && in.derivation.needed {
-		return &restart{step: in.derivation.step, reason: &Unsupported{reasonAutograd, in.derivation.what + ": " + errors.UnwrapAll(err).Error()}}
+	switch why := errors.UnwrapAll(err); {
+	case err == nil:
+		return nil
+	case in.derivation.needed:
+		return &restart{step: in.derivation.step, reason: &Unsupported{reasonAutograd, in.derivation.what + ": " + why.Error()}}
+	case in.derivation.asked && in.mayBreak():
+		return &restart{step: in.derivation.askedAt, reason: &Unsupported{reasonAutograd, "gradients: " + why.Error()}}
 	}
 	return nil
 }

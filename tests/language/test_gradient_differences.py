@@ -131,8 +131,18 @@ def caught_behind_effects(x: torch.Tensor, seen: torch.Tensor, log: list[str]) -
         log.append(str(error))
 
 
-@pytest.mark.parametrize("program", [raises_behind_effects, caught_behind_effects])
-def test_effects_ahead_of_backward_that_raises_are_kept(program: Callable[..., None]) -> None:
+def raises_ahead_of_effects(x: torch.Tensor, seen: torch.Tensor, log: list[str]) -> None:
+    try:
+        (x // 2).sum().backward()
+    finally:
+        seen += 1
+        log.append("behind")
+    seen.add_(1)
+    log.append("not reached")
+
+
+@pytest.mark.parametrize("program", [raises_behind_effects, caught_behind_effects, raises_ahead_of_effects])
+def test_effects_around_backward_that_raises_are_kept(program: Callable[..., None]) -> None:
     fusee.reset()
     told = []
     for function in (program, *[fusee.compile(program)] * 2):
