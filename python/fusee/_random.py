@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .errors import HostFailure
 
 if TYPE_CHECKING:
     import torch
@@ -74,11 +76,19 @@ def uniform(
     """Uniform numbers above 0, up to 1, as kernels draw them (``UniformTarget`` of the compiler)."""
     import torch
 
-    at_once = 2 if dtype == torch.float64 else _WORDS
     element = torch.zeros((), dtype=torch.int64, device=device)
     for dimension, (count, step) in enumerate(zip(size, stride, strict=True)):
         index = torch.arange(count, device=device).reshape([-1] + [1] * (len(size) - dimension - 1))
         element = element + index * step
+    result = torch.empty_strided(list(size), list(stride), dtype=dtype, device=device)
+    return result.copy_(_numbers(state, number, lanes, element, dtype))
+
+
+def _numbers(state: Tensor, number: int, lanes: int, element: Tensor, dtype: torch.dtype) -> Tensor:
+    """The uniform numbers of elements, which are counted in the order of memory."""
+    import torch
+
+    at_once = 2 if dtype == torch.float64 else _WORDS
     if lanes == 0:
         words = _philox(int(state[0]), element // at_once, torch.full_like(element, number))
         chosen = element % at_once
@@ -94,8 +104,7 @@ def uniform(
         words = [words[0] ^ (words[1] << 21), words[2] ^ (words[3] << 21)]
     bits = torch.stack(words).gather(0, chosen[None])[0].to(dtype)
     part = 2.0 ** (-53 if at_once == 2 else -32)
-    result = torch.empty_strided(list(size), list(stride), dtype=dtype, device=device)
-    return result.copy_(bits * part + part / 2)
+    return bits * part + part / 2
 
 
 def _philox(key: int, counter: Tensor, sequence: Tensor) -> list[Tensor]:
@@ -109,3 +118,62 @@ def _philox(key: int, counter: Tensor, sequence: Tensor) -> list[Tensor]:
         words = [high[1] ^ words[1] ^ first, low[1], high[0] ^ words[3] ^ second, low[0]]
         first, second = first + _KEYS[0] & _LOW, second + _KEYS[1] & _LOW
     return words
+
+
+left_to_pytorch = False  # set where a sample of eager's numbers was not what kernels would draw
+
+
+def check(steps: Iterable[Any]) -> None:
+    """HostFailure where a plan draws eager's numbers on a GPU, and this PyTorch draws others than kernels would."""
+    global left_to_pytorch
+    if all(reproduces(step[2]) for step in steps if step[0] == "generator"):
+        return
+    left_to_pytorch = True
+    text = "this PyTorch's random numbers on a GPU are not those of kernels; from now on its operators draw them"
+    raise HostFailure("random numbers", text)
+
+
+@lru_cache(maxsize=64)
+def reproduces(device: int) -> bool:
+    """Whether kernels draw what eager draws on a GPU, by samples: another PyTorch may deal numbers otherwise."""
+    import torch
+
+    generator = torch.cuda.default_generators[device]
+    before = generator.get_state()
+    try:
+        with torch.cuda.device(device), torch.no_grad():
+            return all(_agrees(generator, before, *kind) for kind in _samples())
+    finally:
+        generator.set_state(before)
+
+
+def _samples() -> Iterable[tuple[torch.dtype, int, Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]]:
+    """Element type, turns of all threads, what eager draws like a tensor, and how that follows from uniform numbers."""
+    import torch
+
+    for dtype, turns in ((torch.float32, 9), (torch.float64, 3)):
+        yield dtype, turns, torch.rand_like, lambda numbers: torch.where(numbers == 1, 0, numbers)
+    for dtype, turns in ((torch.float32, 9), (torch.bfloat16, 9), (torch.float64, 3)):
+        yield dtype, turns, lambda like: torch.native_dropout(like, 0.5, True)[1], lambda numbers: numbers < 0.5
+
+
+def _agrees(
+    generator: torch.Generator,
+    before: Tensor,
+    dtype: torch.dtype,
+    turns: int,
+    draw: Callable[[Tensor], Tensor],
+    follows: Callable[[Tensor], Tensor],
+) -> bool:
+    import torch
+
+    elements, dropout = _most_threads(generator.device.index) * turns, draw is not torch.rand_like
+    at_once = 2 if dtype == torch.float64 and not dropout else _WORDS
+    state = generator_state((), (elements, at_once, dtype.itemsize, -1, 0), device=generator.device)
+    after = generator.get_offset()
+    generator.set_state(before)
+    drawn = draw(torch.ones(elements, dtype=dtype, device=generator.device))
+    element = torch.linspace(0, elements - 1, 999, dtype=torch.float64).long()
+    kind = torch.float64 if at_once == 2 else torch.float32
+    expected = follows(_numbers(state, 0, -1 if dropout else 1, element, kind))
+    return generator.get_offset() == after and torch.equal(drawn[element.to(drawn.device)].cpu(), expected)

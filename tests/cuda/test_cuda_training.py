@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import fusee
+from fusee import _random
 
 pytestmark = pytest.mark.filterwarnings("error::fusee.FuseeWarning")
 
@@ -198,6 +199,28 @@ def test_kernels_on_a_gpu_draw_eagers_numbers(name: str, dtype: torch.dtype) -> 
             )
             different += [] if same else [(layout, seed)]
     assert not different
+
+
+def test_samples_of_eagers_numbers() -> None:
+    """Those by which it is decided, before the first plan draws, whether kernels may."""
+    torch.manual_seed(11)
+    before = torch.cuda.get_rng_state()
+    assert _random.reproduces(0)
+    assert torch.equal(torch.cuda.get_rng_state(), before)
+
+
+def test_a_captured_graph_draws_by_library_calls() -> None:
+    x = torch.ones(1000, device="cuda")
+    compiled = fusee.compile(lambda x: functional.dropout(x, 0.5))
+    compiled(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = compiled(x)
+    drawn = []
+    for _ in range(2):
+        graph.replay()
+        drawn.append(result.clone())
+    assert not torch.equal(*drawn)
 
 
 def test_a_recorded_plan_draws_eagers_numbers() -> None:

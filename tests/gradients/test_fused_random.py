@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 import fusee
 from fusee import _random
+from fusee.errors import HostFailure
 
 FUSED = {"random": "fused"}
 CPU = torch.device("cpu")
@@ -158,3 +159,34 @@ def test_whole_step() -> None:
     dropped, gradient = fusee.compile(step, options=FUSED)(torch.ones(1000))
     assert torch.equal(dropped, gradient)
     assert 0.4 < float((gradient == 0).float().mean()) < 0.6
+
+
+def test_eagers_numbers_are_pytorchs_where_kernels_draw_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_random, "left_to_pytorch", False)
+    monkeypatch.setattr(_random, "reproduces", lambda device: device != 1)
+    _random.check([("generator", 1, 0, [], []), ("free", 1)])
+    assert not _random.left_to_pytorch
+    with pytest.raises(HostFailure):
+        _random.check([("free", 1), ("generator", 1, 1, [], [])])
+    assert _random.left_to_pytorch
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+def test_python_deals_numbers_as_eager_deals_them(lanes: int) -> None:
+    """A walk through the threads of eager's kernels, which draw four numbers at once."""
+    threads, elements = 32, 32 * 8 * 5
+    state = torch.tensor([[0] * 4, [9, 7, threads, lanes.bit_length() - 1]])
+    expected = torch.zeros(elements)
+    for thread in range(threads):
+        call = 7
+        for start in range(thread * lanes, elements, threads * (4 if lanes == 1 else lanes)):
+            for first in range(0, lanes, 4):
+                words = _random._philox(9, torch.tensor(call), torch.tensor(thread))
+                call += 1
+                for place, word in enumerate(words if lanes == 1 else words[:lanes]):
+                    at = start + place * threads if lanes == 1 else start + first + place
+                    if at < elements:
+                        expected[at] = word.float() * 2.0**-32 + 2.0**-33
+    for given in (lanes, -1):
+        found = _random.uniform(state, 1, given, (elements,), (1,), dtype=torch.float32, device=CPU)
+        assert torch.equal(found, expected)

@@ -90,11 +90,13 @@ class Installer:
             options = self._family.options
             if graph.get("autocast") and graph["plan"].get("apart"):
                 return self._in_python(graph)  # as the fallback does, for which autocast must be on
+            _random.check(graph["plan"]["steps"])
             plan = _shim.LaunchPlan(graph["plan"], self._fallback(graph) if "nodes" in graph else None)
             run = recording.wrap(plan, graph, options.mode, options.changed)
             run = _within(_without_autocast(), run) if graph.get("autocast") else run
             return training.with_freed_history(run, graph) if graph.get("freed") else run
         if graph["runs"] == "training":
+            _random.check(graph["training"]["forward"]["steps"])
             trained = training.TrainedGraph(graph, Answers(self._table).build)
             return _within(_without_autocast(), trained) if graph.get("autocast") else trained
         return self._in_python(graph)

@@ -127,7 +127,7 @@ func (s *Service) drawn(g *graph.Graph, request *request) *graph.Graph {
 	fused := s.setting(request, "random") == "fused"
 	emitters := s.generators.forDevices(request.architecture)
 	how := graph.Drawing{Fused: fused, On: func(device string) bool {
-		return emitters[device] != nil && (fused || device == "cuda" && !request.recorded)
+		return emitters[device] != nil && (fused || device == "cuda" && !request.libraryDraws)
 	}}
 	plain := withoutModes(g)
 	if drawn, err := plain.Draw(how, request.lowered()); err == nil {

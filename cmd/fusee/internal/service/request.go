@@ -15,7 +15,7 @@ import (
 type request struct {
 	capture      symbolic.Request
 	python       bool // every graph runs in Python, for another backend
-	recorded     bool // the host records plans as CUDA graphs
+	libraryDraws bool // eager's random numbers on a GPU are PyTorch's to draw: it deals them otherwise, or plans are recorded as CUDA graphs
 	architecture string
 	settings     bytecode.Object
 	derived      derivation
@@ -46,7 +46,8 @@ func parseRequest(wire bytecode.Object) (*request, error) {
 	parsed.capture.Options.FullGraph, _ = trace.Field(wire, "fullgraph").(bool)
 	parsed.python = trace.Text(wire, "backend") == "python"
 	mode := trace.Text(wire, "mode")
-	parsed.recorded = mode == "reduce-overhead" || mode == "max-autotune"
+	library, _ := trace.Field(wire, "library_draws").(bool)
+	parsed.libraryDraws = library || mode == "reduce-overhead" || mode == "max-autotune"
 	parsed.capture.Options.AllNodes = parsed.python
 	dynamic, err := parseDynamic(wire)
 	parsed.capture.Options.Dynamic = dynamic
