@@ -58,7 +58,7 @@ func expand(g *graph.Graph, state graph.State) (*Whole, error) {
 	return &Whole{j.graph, freed}, j.graph.Verify()
 }
 
-// freedOutputs finds the outputs whose history backward went through. Others that require gradients need autograd to record the graph.
+// freedOutputs finds the outputs whose history backward went through, and cannot go through again. Others that require gradients need autograd to record the graph.
 func freedOutputs(g *graph.Graph) ([]int, error) {
 	var gone []*graph.History
 	for i, n := range g.Nodes {
@@ -73,7 +73,7 @@ func freedOutputs(g *graph.Graph) ([]int, error) {
 		}
 		_, isInput := rootOf(v).(*graph.Input)
 		history := g.HistoryOf([]graph.Value{v}, g.Nodes)
-		if isInput || !slices.ContainsFunc(gone, history.Meets) {
+		if isInput || !slices.ContainsFunc(gone, history.MeetsWhatIsFreed) {
 			return nil, refuse("an output can still be differentiated")
 		}
 		freed = append(freed, i)

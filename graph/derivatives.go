@@ -2,9 +2,11 @@ package graph
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"fusee/internal/slice"
 )
@@ -93,6 +95,34 @@ func DifferentiableTargets() []string { return slices.Sorted(maps.Keys(derivativ
 // OfAllResults says whether the formulas read the gradients of further results, not only that of the first one.
 func (d *Derivative) OfAllResults() bool {
 	return slices.ContainsFunc(d.Gradients, func(g GradientFormula) bool { return strings.Contains(g.Formula, "grads") })
+}
+
+// sizesOnly matches calls in formulas that read no more of tensors than their sizes and types.
+var sizesOnly = regexp.MustCompile(`\b(count|end_of|filled|interleaved_summed|pieces|repeats_summed|shaped|sizes|spread|start_of|zero)\([^()]*\)`)
+
+// KeepsNothing says whether autograd keeps no tensor of an operator for backward, which may run again then.
+func KeepsNothing(target string) bool {
+	op, known := LookUp(target)
+	derivative, differentiable := DerivativeOf(target)
+	if !known || !differentiable || derivative.Instead != "" {
+		return false
+	}
+	kept := []string{"result", "results"}
+	for _, p := range op.Schema.Parameters {
+		if p.Kind == KindTensor {
+			kept = append(kept, p.Name)
+		}
+	}
+	return !slices.ContainsFunc(derivative.Gradients, func(g GradientFormula) bool { return formulaReads(g.Formula, kept) })
+}
+
+// formulaReads says whether a formula reads one of the tensors of these names.
+func formulaReads(formula string, names []string) bool {
+	for sizesOnly.MatchString(formula) {
+		formula = sizesOnly.ReplaceAllString(formula, "grad")
+	}
+	words := strings.FieldsFunc(formula, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(names, word) })
 }
 
 // Of finds the formula for a parameter.

@@ -33,3 +33,18 @@ func TestDerivativeTable(t *testing.T) {
 	}
 	checkGolden(t, "derivatives.txt", listing.String())
 }
+
+// TestKeepsNothing tells operators that backward goes through twice in PyTorch, without retain_graph, from those where it raises the second time.
+func TestKeepsNothing(t *testing.T) {
+	for target, want := range map[string]bool{
+		"add.Tensor": true, "sub.Tensor": true, "neg.default": true, "sum.dim_IntList": true, "mean.default": true, "clone.default": true, "view.default": true,
+		"slice.Tensor": true, "select.int": true, "cat.default": true, "stack.default": true, "flip.default": true, "cumsum.default": true, "floor.default": true,
+		"unbind.int": true, "split.Tensor": true, "repeat.default": true, "mul.Scalar": true,
+		"mul.Tensor": false, "div.Tensor": false, "relu.default": false, "exp.default": false, "masked_fill.Scalar": false, "linear.default": false, "nextafter.default": false,
+		"cross_entropy_loss.default": false,
+	} {
+		if KeepsNothing("aten."+target) != want {
+			t.Errorf("%s keeps nothing: %v", target, !want)
+		}
+	}
+}

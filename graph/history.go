@@ -135,6 +135,24 @@ func (h *History) Meets(other *History) bool {
 	return false
 }
 
+// MeetsWhatIsFreed says whether both histories have an operation in common that autograd kept something for: once backward has freed it, it raises.
+func (h *History) MeetsWhatIsFreed(other *History) bool {
+	for n := range h.Nodes {
+		if other.Nodes[n] && !n.keepsNothing() {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsNothing says whether autograd keeps no tensor of a node for backward.
+func (n *Node) keepsNothing() bool {
+	if len(n.Expansion) == 0 {
+		return n.Function == nil && KeepsNothing(n.Target)
+	}
+	return !slices.ContainsFunc(n.Expansion, func(one *Node) bool { return !one.keepsNothing() })
+}
+
 // GradientMeta describes the gradient of a tensor as autograd keeps it: laid out like the tensor where that is dense, else row by row
 // (torch/csrc/autograd/functions/accumulate_grad.h of PyTorch).
 func (e *ShapeEnvironment) GradientMeta(m *Meta) Meta {

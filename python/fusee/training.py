@@ -333,8 +333,9 @@ def _freed() -> Any:
             """What autograd says of a history that it has freed."""
             raise RuntimeError(
                 "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                "already been freed): a compiled function ran backward, and freed what it had saved for that. Specify "
-                "retain_graph=True if you need to backward through the graph a second time."
+                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+                "if you need to access saved tensors after calling backward."
             )
 
     return FreedHistory
