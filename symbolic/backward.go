@@ -281,11 +281,11 @@ func (in *Interpreter) findLeaves(request *gradientRequest) error {
 // checkLeaves sees that nothing but the gradients of leaves changes, and finds their hooks.
 func (in *Interpreter) checkLeaves(request *gradientRequest) error {
 	for _, t := range request.inputs {
-		if in.isLeaf(t) {
+		if t.id == 0 && in.isLeaf(t) {
 			continue
 		}
 		input, given := t.value.(*graph.Input)
-		if !given || t.id == 0 || input.Meta.Flags&(graph.FlagGradFn|graph.FlagNotPlain) != 0 || t.meta.Flags&graph.FlagConjNeg != 0 {
+		if !in.isLeaf(t) && (!given || t.id == 0) || given && input.Meta.Flags&(graph.FlagGradFn|graph.FlagNotPlain) != 0 || t.meta.Flags&graph.FlagConjNeg != 0 {
 			return unsupported(reasonAutograd, "gradients flow to a tensor that is no leaf")
 		}
 		hooks, err := in.hooksOfLeaf(t)

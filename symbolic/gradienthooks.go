@@ -265,7 +265,7 @@ func (in *Interpreter) callHook(request *gradientRequest, hook *gradientHook) er
 // callUnrecorded calls a hook, in which nothing is recorded.
 func (in *Interpreter) callUnrecorded(function Value, given []Value) (Value, error) {
 	recorded := in.state.GradMode
-	if err := in.switchGradMode(false); err != nil {
+	if err := in.switchGradients(false); err != nil {
 		return nil, err
 	}
 	value, err := in.call(function, Arguments{Positional: given})
@@ -275,12 +275,7 @@ func (in *Interpreter) callUnrecorded(function Value, given []Value) (Value, err
 	if value, err = in.real(value); err != nil {
 		return nil, err
 	}
-	return value, in.switchGradMode(recorded)
-}
-
-func (in *Interpreter) switchGradMode(enabled bool) error {
-	_, err := in.setGradMode(Arguments{Positional: []Value{boolean(enabled)}})
-	return err
+	return value, in.switchGradients(recorded)
 }
 
 // gradientsForHook gives the gradients that a hook sees, None where none flows, and has the rest of backward go on from them.

@@ -22,7 +22,7 @@ func (in *Interpreter) tensorGradient(t *Tensor) (Value, error) {
 	if given := t.attributes["grad"]; given != nil {
 		return given, nil // of a tensor made during capture
 	}
-	if in.isLeaf(t) || in.retains(t) {
+	if t.id == 0 && in.isLeaf(t) || in.retains(t) {
 		return none(), nil
 	}
 	if t.id == 0 {
@@ -49,7 +49,7 @@ func (in *Interpreter) setGradient(t *Tensor, value Value) error {
 	if err != nil {
 		return err
 	}
-	made := in.isLeaf(t) || in.retains(t)
+	made := t.id == 0 && in.isLeaf(t) || in.retains(t)
 	if t.id == 0 && !made || t.class != nil || t.meta.Flags&(graph.FlagNotPlain|graph.FlagConjNeg) != 0 || !isNone(value) && !t.fitsGradient(value) {
 		return unsupported(reasonMutation, "tensor attribute grad")
 	}

@@ -47,6 +47,9 @@ func (in *Interpreter) requireGradient(t *Tensor, wanted bool) error {
 	if wanted == in.requiresGrad(t) {
 		return nil
 	}
+	if t.id != 0 {
+		return in.switchLeaf(t, wanted)
+	}
 	if !in.mayBeLeaf(t) {
 		return unsupported(reasonAutograd, "Tensor.requires_grad_ of a tensor that was there before, or that is not plain")
 	}
@@ -62,6 +65,56 @@ func (in *Interpreter) requireGradient(t *Tensor, wanted bool) error {
 		t.value, t.meta = detached.value, detached.meta
 	}
 	return err
+}
+
+// flagEffect writes the flag of a leaf that was there before the call, where it is another one then.
+type flagEffect struct {
+	owner *Tensor
+	as    graph.Value // the leaf as the graph is given it
+	meta  graph.Meta
+}
+
+func (e *flagEffect) apply(cg *generator) error {
+	if e.owner.meta.RequiresGrad == e.meta.RequiresGrad {
+		return nil
+	}
+	return cg.storeAttribute(e.owner, "requires_grad", boolean(e.owner.meta.RequiresGrad))
+}
+
+// switchLeaf sets the flag of a leaf that was there before the call: in the graph another name of its memory stands for it while the flag is not that of
+// then.
+func (in *Interpreter) switchLeaf(t *Tensor, wanted bool) error {
+	const unusual = graph.FlagNotPlain | graph.FlagConjNeg | graph.FlagInference | graph.FlagGradFn
+	if t.class != nil || t.wraps() || t.array || t.source == nil || !t.meta.DType.IsFloat() || t.meta.Flags&unusual != 0 || in.request.Options.AllNodes {
+		return unsupported(reasonAutograd, "Tensor.requires_grad_ of a tensor that is no plain leaf")
+	}
+	now, err := in.tensorValue(t)
+	if err != nil {
+		return err
+	}
+	known, noted := findEffect(in, func(e *flagEffect) bool { return e.owner == t })
+	if !noted {
+		if in.graph.RequiresGrad(now) != t.meta.RequiresGrad {
+			return unsupported(reasonAutograd, "Tensor.requires_grad_ of a tensor that was written in place")
+		}
+		known = &flagEffect{t, now, t.meta}
+		in.effects = append(in.effects, known)
+	}
+	in.activity++
+	in.outside++
+	switch {
+	case wanted == known.meta.RequiresGrad:
+		t.value, t.meta = known.as, known.meta
+	case wanted:
+		in.makeLeaf(t, now)
+	default:
+		detached, err := in.detached(t)
+		if err != nil {
+			return err
+		}
+		t.value, t.meta.RequiresGrad = detached.value, false
+	}
+	return nil
 }
 
 // mayBeLeaf tells tensors that the graph made, and whose flag nothing outside of it sees.

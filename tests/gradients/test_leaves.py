@@ -211,3 +211,115 @@ def test_leaf_that_others_see(program: Program) -> None:
     expected, (values, kinds, *gradients) = run(program), run(fusee.compile(program))
     assert kinds == expected[1]
     torch.testing.assert_close([values, *gradients], [expected[0], *expected[2:]], rtol=1e-9, atol=1e-10)
+
+
+def frozen_at_the_end(x: Tensor, w: Tensor) -> Any:
+    w.requires_grad_(False)
+    loss = (x * w).sum() + (x * x).sum()
+    loss.backward()
+    return loss.detach()
+
+
+def frozen_in_between(x: Tensor, w: Tensor) -> Any:
+    w.requires_grad = False
+    inner = (x * w).sin().sum()
+    inner.backward()
+    with torch.no_grad():
+        w.mul_(2)
+        w.sub_(x.grad if x.grad is not None else 0)
+    w.requires_grad = True
+    loss = (x.detach() * w * w).sum()
+    loss.backward()
+    return inner.detach(), loss.detach(), w.requires_grad, w.is_leaf
+
+
+def frozen_around_a_break(x: Tensor, w: Tensor) -> Any:
+    w.requires_grad_(False)
+    fusee.graph_break()
+    (x * w).sum().backward()
+    fusee.graph_break()
+    w.requires_grad_(True)
+    (x * w).sum().backward()
+
+
+def frozen_after_use(x: Tensor, w: Tensor) -> Any:
+    loss = (x * w).sum()
+    w.requires_grad_(False)
+    loss.backward()
+    return loss.detach()
+
+
+def data_that_gets_gradients(x: Tensor, w: Tensor) -> Any:
+    data = x.detach()
+    data.requires_grad_()
+    given = x.requires_grad_().requires_grad_(False).requires_grad_()
+    loss = (given * w).sum() + (data * w).sum()
+    loss.backward()
+    return data.grad, given is x
+
+
+def a_history_that_outlives_the_call(x: Tensor, w: Tensor) -> Any:
+    x.requires_grad_(False)
+    w.requires_grad_(False)
+    x.requires_grad_()
+    return (x * w).sum(), x
+
+
+def a_leaf_that_is_written(x: Tensor, w: Tensor) -> Any:
+    x.requires_grad_()
+    x.add_(1)
+    return (x * w).sum()
+
+
+def no_leaf(x: Tensor, w: Tensor) -> Any:
+    hidden = x * w
+    hidden.requires_grad_(False)
+    return hidden
+
+
+@pytest.mark.parametrize(
+    ("program", "breaks"),
+    [
+        (frozen_at_the_end, 0),
+        (frozen_in_between, 0),
+        (frozen_around_a_break, None),
+        (frozen_after_use, None),
+        (data_that_gets_gradients, 0),
+        (a_history_that_outlives_the_call, None),
+        (a_leaf_that_is_written, None),
+        (no_leaf, None),
+    ],
+)
+def test_flags_of_leaves_that_were_there_before(program: Any, breaks: int | None) -> None:
+    def outcome(run: Any, flag: bool) -> list[Any]:
+        x = torch.linspace(0.5, 1, 4, dtype=torch.float64).requires_grad_(flag)
+        w = torch.linspace(1, 2, 4, dtype=torch.float64).requires_grad_()
+        found: list[Any] = []
+        for _ in range(3):
+            try:
+                result = run(x, w)
+                if program is a_history_that_outlives_the_call:
+                    result[0].backward()
+            except RuntimeError as error:
+                result = str(error).split(".")[0]
+            result = result if isinstance(result, tuple) else (result,)
+            found += [one.detach().clone() if isinstance(one, Tensor) else one for one in result]
+            for tensor in (x, w):
+                found += [
+                    tensor.requires_grad,
+                    None if tensor.grad is None else tensor.grad.clone(),
+                    tensor.detach().clone(),
+                ]
+            w.requires_grad_(True)
+        return found
+
+    for flag in (True, False):
+        fusee.reset()
+        found, wanted = outcome(fusee.compile(program), flag), outcome(program, flag)
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            if isinstance(other, Tensor):
+                torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+            else:
+                assert one == other
+        assert breaks is None or not flag or fusee.stats()["breaks"] == breaks

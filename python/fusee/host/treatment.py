@@ -70,7 +70,6 @@ _WRITES_CODE = "it makes Python code and runs it"
 _SEEDS = "it seeds the generators of all kinds of device"  # or notes down, with a traceback, that it will
 _NOT_FOLLOWED = {
     "dataclasses._process_class": _WRITES_CODE,
-    "torch.nn.modules.module.Module.requires_grad_": "it changes what autograd records of every parameter",
     "torch.random.manual_seed": _SEEDS,
     "torch.random.seed": _SEEDS,
 }
