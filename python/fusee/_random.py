@@ -31,7 +31,7 @@ def is_captured() -> bool:
     """Whether a CUDA graph is captured on the current stream: the generator's state is in memory of the GPU then."""
     import torch
 
-    return bool(torch.cuda.is_current_stream_capturing())
+    return torch.cuda.is_initialized() and bool(torch.cuda.is_current_stream_capturing())
 
 
 def generator_state(given: Sequence[Tensor], draws: Sequence[int], *, device: torch.device | int) -> Tensor:
