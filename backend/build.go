@@ -87,7 +87,7 @@ func (b *builder) node(node *graph.Node) error {
 			}
 		}
 	}
-	if b.inPlace(node) {
+	if b.updatingNorm(node) || b.inPlace(node) {
 		return nil
 	}
 	return b.library(node)

@@ -89,6 +89,7 @@ var recipes = map[string]func(r *recipe) bool{
 	"native_layer_norm_backward":       (*recipe).layerNormBackward,
 	"native_batch_norm":                (*recipe).batchStatistics,
 	"native_batch_norm_backward":       (*recipe).batchNormBackward,
+	"group_norm":                       (*recipe).groupNorm,
 	"rms_norm":                         (*recipe).rmsNorm,
 	"batch_norm":                       (*recipe).batchNorm,
 	"max_pool2d_with_indices":          (*recipe).maxPool,
@@ -118,6 +119,7 @@ var recipes = map[string]func(r *recipe) bool{
 	"replication_pad3d":                func(r *recipe) bool { return r.padByBorder(false) },
 	"flip":                             (*recipe).flip,
 	"roll":                             (*recipe).roll,
+	"empty":                            func(r *recipe) bool { return !r.used(0) && r.constant(number(int64(0))) },
 	"zeros":                            func(r *recipe) bool { return r.constant(number(int64(0))) },
 	"zeros_like":                       func(r *recipe) bool { return r.constant(number(int64(0))) },
 	"new_zeros":                        func(r *recipe) bool { return r.constant(number(int64(0))) },
@@ -387,6 +389,10 @@ func (r *recipe) affine(name string, wide graph.DType, body *graph.Expression, o
 func (r *recipe) batchNorm() bool {
 	self, mean, variance := r.tensor("input", 0), r.optional("running_mean", 3), r.optional("running_var", 4)
 	weight, bias := r.optional("weight", 1), r.optional("bias", 2)
+	if r.flag("training", 5) && mean == nil && r.device.Type != "cuda" && len(r.node.Outputs) == 1 {
+		result, _, _ := r.normaliseBatch()
+		return r.commit(result)
+	}
 	if r.flag("training", 5) || mean == nil || variance == nil || len(self.meta.Sizes) < 2 {
 		return false
 	}

@@ -114,6 +114,9 @@ func significantElements(t *tensor, reduced []bool) int64 {
 
 // batchStatistics normalises by the mean and the variance of the batch, and gives the mean and the inverse deviation too.
 func (r *recipe) batchStatistics() bool {
+	if r.device.Type != "cuda" {
+		return r.batchNormOnly()
+	}
 	self, weight, bias := r.tensor("input", 0), r.optional("weight", 1), r.optional("bias", 2)
 	rank := len(self.meta.Sizes)
 	if r.device.Type != "cuda" || !known(self) || !r.flag("training", 5) || r.argument("running_mean", 3) != nil || rank < 2 || r.failed || len(r.node.Outputs) != 3 {
