@@ -46,7 +46,7 @@ typedef struct GeneratorStep {
     Py_ssize_t slot;
     Py_ssize_t *given; /* slots of tensors that numbers are drawn for */
     Py_ssize_t given_count;
-    PyObject *function, *captured, *draws, *keywords; /* of the host */
+    PyObject *function, *captured, *draws, *device; /* of the host */
 } GeneratorStep;
 
 typedef struct Step {

@@ -21,10 +21,10 @@ int generator_step_parse(PyObject *source, SlotUse *uses, GeneratorStep *step) {
     if (parse_slot_number(PyTuple_GET_ITEM(source, 1), &step->slot) ||
         parse_given(PyTuple_GET_ITEM(source, 4), uses, step) || define_slot(uses, step->slot))
         return -1;
-    step->keywords = Py_BuildValue("{s:O}", "device", PyTuple_GET_ITEM(source, 2));
+    step->device = Py_NewRef(PyTuple_GET_ITEM(source, 2));
     step->draws = PySequence_Tuple(PyTuple_GET_ITEM(source, 3));
-    PyObject *module = step->keywords && step->draws ? PyImport_ImportModule("fusee._random") : NULL;
-    step->function = module ? PyObject_GetAttrString(module, "generator_state") : NULL;
+    PyObject *module = step->draws ? PyImport_ImportModule("fusee._random") : NULL;
+    step->function = module ? PyObject_GetAttrString(module, "reserved") : NULL;
     step->captured = step->function ? PyObject_GetAttrString(module, "is_captured") : NULL;
     Py_XDECREF(module);
     return step->captured ? 0 : -1;
@@ -42,6 +42,27 @@ int generator_is_captured(const LaunchPlan *plan) {
     return 0;
 }
 
+/* Stores the numbers of a list as a new tensor of four columns. */
+static int store_state(PyObject *numbers, Slot *slot) {
+    enum { COLUMNS = 4, INT64 = 4 };
+    Py_ssize_t count = PyList_Check(numbers) ? PyList_GET_SIZE(numbers) : -1;
+    int64_t sizes[2] = {count / COLUMNS, COLUMNS}, strides[2] = {COLUMNS, 1};
+    void *data;
+    if (count < 0 || count % COLUMNS) {
+        PyErr_SetString(PyExc_TypeError, "the state of a generator is a list of four numbers for each draw");
+        return -1;
+    }
+    if (slot_allocate(slot, INT64, 0, -1, 2, sizes, strides) || slot_data(slot, &data))
+        return -1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long long number = PyLong_AsLongLong(PyList_GET_ITEM(numbers, i));
+        if (number == -1 && PyErr_Occurred())
+            return -1;
+        ((int64_t *)data)[i] = number;
+    }
+    return 0;
+}
+
 int generator_step_run(const GeneratorStep *step, Slot *slots) {
     PyObject *given = PyTuple_New(step->given_count);
     for (Py_ssize_t i = 0; given && i < step->given_count; i++) {
@@ -51,19 +72,17 @@ int generator_step_run(const GeneratorStep *step, Slot *slots) {
         else
             Py_CLEAR(given);
     }
-    PyObject *arguments = given ? Py_BuildValue("(NO)", given, step->draws) : NULL;
-    PyObject *state = arguments ? PyObject_Call(step->function, arguments, step->keywords) : NULL;
-    Py_XDECREF(arguments);
-    if (!state)
-        return -1;
-    slot_adopt_object(&slots[step->slot], state, true);
-    return 0;
+    PyObject *numbers = given ? PyObject_CallFunctionObjArgs(step->function, given, step->draws, step->device, NULL) : NULL;
+    Py_XDECREF(given);
+    int status = numbers ? store_state(numbers, &slots[step->slot]) : -1;
+    Py_XDECREF(numbers);
+    return status;
 }
 
 void generator_step_free(GeneratorStep *step) {
     PyMem_Free(step->given);
     Py_CLEAR(step->draws);
-    Py_CLEAR(step->keywords);
+    Py_CLEAR(step->device);
     Py_CLEAR(step->function);
     Py_CLEAR(step->captured);
 }

@@ -34,33 +34,40 @@ def is_captured() -> bool:
     return torch.cuda.is_initialized() and bool(torch.cuda.is_current_stream_capturing())
 
 
-def generator_state(given: Sequence[Tensor], draws: Sequence[int], *, device: torch.device | int) -> Tensor:
+def generator_state(given: Sequence[Tensor], draws: Sequence[int], *, device: torch.device) -> Tensor:
+    """What :func:`reserved` gives, a row for each draw (``GeneratorStateTarget`` of the compiler)."""
+    import torch
+
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return torch.tensor(reserved(given, draws, index), dtype=torch.int64).reshape(-1, 4)
+
+
+def reserved(given: Sequence[Tensor], draws: Sequence[int], device: int) -> list[int]:
     """For each draw: seed, first counter, threads, and binary logarithm of the neighbours that a thread takes.
 
     ``draws`` is described in section 7 of the contracts. The GPU's generator goes on as by eager's kernels.
     """
     import torch
 
-    index = device if isinstance(device, int) else device.index
     if is_captured():
         raise RuntimeError(
             "a compiled graph whose kernels draw eager's random numbers cannot be captured as part of a CUDA graph: "
             'compile it with mode="reduce-overhead" or options={"random": "fused"}'
         )
-    generator = torch.cuda.default_generators[torch.cuda.current_device() if index is None else index]
-    seed, offset, most = generator.initial_seed(), generator.get_offset(), _most_threads(generator.device.index)
+    generator = torch.cuda.default_generators[device]
+    seed, offset, most = generator.initial_seed(), generator.get_offset(), _most_threads(device)
     seed -= (seed >> 63) << 64  # as it lies in 64 bits with a sign
-    rows = []
+    rows: list[int] = []
     for start in range(0, len(draws), _FIELDS):
         elements, at_once, item, place, distance = draws[start : start + _FIELDS]
         threads = min(most, -(-elements // _BLOCK) * _BLOCK)
         lanes = 16 // item
         while place >= 0 and lanes > 1 and (elements % lanes or (given[place].data_ptr() + distance) % (lanes * item)):
             lanes //= 2
-        rows.append((seed, offset // _WORDS, threads, lanes.bit_length() - 1))
+        rows += (seed, offset // _WORDS, threads, lanes.bit_length() - 1)
         offset += ((elements - 1) // (threads * at_once) + 1) * _WORDS
     generator.set_offset(offset)
-    return torch.tensor(rows, dtype=torch.int64)
+    return rows
 
 
 def uniform(

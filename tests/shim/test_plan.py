@@ -760,12 +760,12 @@ def test_state_of_a_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     captured = False
     given: list[Any] = []
 
-    def state(tensors: tuple[torch.Tensor, ...], draws: tuple[int, ...], *, device: int) -> torch.Tensor:
+    def state(tensors: tuple[torch.Tensor, ...], draws: tuple[int, ...], device: int) -> list[int]:
         given.append((tensors, draws, device))
-        return torch.tensor([[1, 2, 5, 4]])
+        return [1, 2, 5, 4]
 
     host = types.ModuleType("fusee._random")
-    vars(host).update(generator_state=state, is_captured=lambda: captured)
+    vars(host).update(reserved=state, is_captured=lambda: captured)
     monkeypatch.setitem(sys.modules, "fusee._random", host)
     steps = [
         ("generator", 1, 3, [24, 4, 2, 0, 8], [0]),
