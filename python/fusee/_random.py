@@ -31,6 +31,7 @@ def is_captured() -> bool:
     """Whether a CUDA graph is captured on the current stream: the generator's state is in memory of the GPU then."""
     import torch
 
+    # Where the driver is too old for PyTorch, or there is none, the question itself raises.
     return torch.cuda.is_initialized() and bool(torch.cuda.is_current_stream_capturing())
 
 

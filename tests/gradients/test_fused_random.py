@@ -190,3 +190,12 @@ def test_python_deals_numbers_as_eager_deals_them(lanes: int) -> None:
     for given in (lanes, -1):
         found = _random.uniform(state, 1, given, (elements,), (1,), dtype=torch.float32, device=CPU)
         assert torch.equal(found, expected)
+
+
+def test_nothing_is_captured_where_cuda_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_driver() -> bool:
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version")
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", no_driver)
+    assert not _random.is_captured()
