@@ -121,3 +121,37 @@ def test_a_batch_norm_brings_its_statistics_up_to_date(shape: tuple[int, ...]) -
             slack = 0.6 * torch.finfo(torch.float32).eps * wide.abs().max()
             assert (mine - wide).abs().max() <= (theirs - wide).abs().max() + slack
     assert "(library" not in str(fusee.explain(step)(x, *ours))
+
+
+MOVED: dict[str, Function] = {
+    "gate": lambda x, y: F.glu(x, -1) + 1,
+    "gate of channels": lambda x, y: F.glu(x, 1),
+    "leaky": lambda x, y: F.prelu(x, y[:6]) * 2,
+    "one slope": lambda x, y: F.prelu(x, y[:1]),
+    "lower": lambda x, y: torch.tril(x, 1) - 1,
+    "upper": lambda x, y: torch.triu(x, -2),
+    "mask": lambda x, y: (x[0, 0] > 0).tril() | torch.ones(8, 12, dtype=torch.bool).triu(3),
+    "unshuffled": lambda x, y: F.pixel_unshuffle(torch.cat((x, x), 3), 2) * 2,
+    "smaller": lambda x, y: F.interpolate(x, scale_factor=0.5) * 2,
+    "third": lambda x, y: F.interpolate(x, size=(3, 5)),
+    "exactly": lambda x, y: F.interpolate(x, size=(3, 7), mode="nearest-exact"),
+    "lines": lambda x, y: F.interpolate(x[:, :, 0], scale_factor=0.4),
+}
+
+SEARCHED: dict[str, Function] = {
+    "left": lambda x, y: torch.bucketize(x, y.sort()[0]) + 1,
+    "right": lambda x, y: torch.bucketize(x, y.sort()[0], right=True, out_int32=True),
+    "distances": lambda x, y: torch.cdist(x[0, 0], x[0, 1], p=1.0),
+    "greatest distances": lambda x, y: torch.cdist(x[0], x[1], p=math.inf) * 2,
+    "other distances": lambda x, y: torch.cdist(x[1, :, 2], x[1, :, 1], p=3.0),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_elements_elsewhere(dtype: torch.dtype) -> None:
+    y = torch.randn(7, generator=torch.Generator().manual_seed(4)).to(dtype)
+    for x in layouts(special(2, 6, 8, 12).to(dtype)):
+        compare(MOVED, [x, y], ["aten.cat"])
+    if dtype.itemsize >= 4:  # eager has no distances of others
+        compare(SEARCHED, [torch.randn(2, 6, 8, 12).to(dtype), y], ["aten.sort"])
+        compare({"left": SEARCHED["left"]}, [special(5, 7).to(dtype), y], ["aten.sort"])
