@@ -25,13 +25,16 @@ FILENAME = "<random program>"
 Function = Callable[..., Any]
 
 
-class SingleDraws(TorchDispatchMode):
-    """Draws random numbers in float32 and converts them, as a generator draws others in float64."""
+class Doubled(TorchDispatchMode):
+    """Makes floats of float64 also where a program asks for float32, and draws random numbers as those of float32.
+
+    A generator draws others in float64.
+    """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if torch.Tag.nondeterministic_seeded not in func.tags:
-            return func(*args, **kwargs)
+            return func(*tree_map(wide, args), **tree_map(wide, kwargs))
         kept = torch.get_default_dtype()
         torch.set_default_dtype(torch.float32)
         try:
@@ -48,6 +51,11 @@ def single(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype is torch.float64:
         return value.float()
     return torch.float32 if value is torch.float64 else value
+
+
+def wide(value: Any) -> Any:
+    """A value with float64 for float32 as a dtype."""
+    return torch.float64 if value is torch.float32 else value
 
 
 def double(value: Any) -> Any:
@@ -87,7 +95,7 @@ class Generated:
         kept = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            with SingleDraws():
+            with Doubled():
                 return self.plain()
         finally:
             torch.set_default_dtype(kept)

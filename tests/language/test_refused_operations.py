@@ -222,6 +222,21 @@ def test_singular_matrices_are_captured() -> None:
     assert torch.equal(fusee.compile(torch.linalg.solve, fullgraph=True)(matrix, matrix), torch.eye(3))
 
 
+def test_arguments_that_share_memory_are_written_as_by_eager() -> None:
+    def writes_both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x += 1
+        y.mul_(2)
+        return x + y
+
+    fusee.reset()
+    compiled = fusee.compile(writes_both)
+    for _ in range(2):
+        assert compiled(torch.ones(2), torch.ones(2)).tolist() == [4.0, 4.0]
+        whole = torch.ones(3)
+        assert compiled(whole, whole).tolist() == [8.0, 8.0, 8.0]
+        assert compiled(whole[:2], whole[1:]).tolist() == [15.0, 18.0]
+
+
 def test_a_leaf_is_changed_where_gradients_are_on_again() -> None:
     def changed(x: torch.Tensor, leaf: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
