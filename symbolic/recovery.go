@@ -131,6 +131,21 @@ func (cg *generator) keepForRetry() error {
 	return nil
 }
 
+// positionAtRaising has the call of a graph that is not taken back stand at the line of its last operation that may raise.
+func (cg *generator) positionAtRaising() {
+	last := cg.in.lastRaising()
+	if cg.recovery != nil || last < 0 {
+		return
+	}
+	at := cg.in.graph.Nodes[last].Origin.Call
+	for at != nil && at.Caller != nil {
+		at = at.Caller
+	}
+	if at != nil && at.File == cg.base.FileName {
+		cg.position = bytecode.Position{Line: at.Line, EndLine: at.Line, Column: -1, EndColumn: -1}
+	}
+}
+
 // putBack restores what was kept.
 func (cg *generator) putBack() {
 	if r := cg.recovery; r != nil && r.slot != nil {

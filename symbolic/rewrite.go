@@ -212,6 +212,8 @@ func (cg *generator) callGraph() (bool, error) {
 	if !called {
 		return false, nil
 	}
+	definition := cg.position
+	cg.positionAtRaising()
 	cg.emit(bytecode.PushNull, 0)
 	cg.placeholder("graph", int64(0))
 	for _, argument := range in.arguments {
@@ -220,6 +222,7 @@ func (cg *generator) callGraph() (bool, error) {
 		}
 	}
 	cg.call(len(in.arguments))
+	cg.position = definition
 	end := cg.emit(bytecode.Nop, 0)
 	if cg.recovery != nil {
 		cg.graphStart, cg.graphCalled = cg.builder.output[start], end

@@ -222,6 +222,17 @@ def test_singular_matrices_are_captured() -> None:
     assert torch.equal(fusee.compile(torch.linalg.solve, fullgraph=True)(matrix, matrix), torch.eye(3))
 
 
+def test_an_index_behind_much_that_is_written_is_shown_at_its_own_line() -> None:
+    fusee.reset()
+    compiled = fusee.compile(an_index_behind_what_is_written)
+    for arguments in LARGE[1:] * 2:
+        with pytest.raises(IndexError) as wanted:
+            an_index_behind_what_is_written(torch.ones(20000), *arguments[1:])
+        with pytest.raises(IndexError) as given:
+            compiled(torch.ones(20000), *arguments[1:])
+        assert given.traceback[-1].lineno == wanted.traceback[-1].lineno
+
+
 def test_arguments_that_share_memory_are_written_as_by_eager() -> None:
     def writes_both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         x += 1
