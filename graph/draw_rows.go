@@ -15,6 +15,7 @@ type drawRow struct {
 // drawRows lists the operators whose random numbers kernels draw.
 var drawRows = map[string]drawRow{
 	"aten.dropout.default":      {fits: fitsDropout, uniform: single, write: writeDropout, vectors: true},
+	"aten.dropout_.default":     {fits: fitsDropout, uniform: wide, write: writeDropoutInto},
 	"aten.rand.default":         {fits: isFloat, uniform: wide, write: writeUniform},
 	"aten.rand_like.default":    {fits: isFloat, uniform: wide, write: writeUniform},
 	"aten.uniform_.default":     {fits: fitsUniform, uniform: wide, write: writeUniform},
@@ -159,6 +160,13 @@ func writeDropout(w *drawWriter) Value {
 	}
 	mask := w.below(kept)
 	return w.apply("aten.mul.Tensor", w.apply("aten.mul.Tensor", w.arguments["input"], mask), scale)
+}
+
+// writeDropoutInto multiplies by noise, which eager makes apart where it is to store over its argument.
+func writeDropoutInto(w *drawWriter) Value {
+	p, _ := w.draw.constant("p")
+	noise := w.apply("aten.div.Tensor", w.cast(w.below(1-p)), 1-p)
+	return w.finish(w.apply("aten.mul.Tensor", w.arguments["self"], noise))
 }
 
 // bound reads a number among the arguments, in the type of the result.

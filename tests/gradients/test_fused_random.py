@@ -88,6 +88,12 @@ def with_masks(x: Tensor, weight: Tensor) -> Tensor:
     return hidden.sin() * kept(1, 0.8) * hidden
 
 
+def in_place(x: Tensor, weight: Tensor) -> Tensor:
+    hidden = torch.tanh(x @ weight) * 1
+    functional.dropout(hidden, 0.4, inplace=True)
+    return functional.dropout(hidden.sin(), 0.2, inplace=True) * hidden
+
+
 def checkpointed(x: Tensor, weight: Tensor) -> Tensor:
     found: Tensor = checkpoint(layers, x, weight, use_reentrant=False)
     return found
@@ -100,6 +106,7 @@ def sliced(x: Tensor, weight: Tensor) -> Tensor:
 
 PROGRAMS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
     "layers": (layers, with_masks),
+    "in_place": (in_place, with_masks),
     "checkpoint": (checkpointed, with_masks),
     "sliced": (sliced, lambda x, weight: with_masks(x, weight)[3:]),
 }
