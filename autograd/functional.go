@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // functional lowers the graph to aten operators and writes in-place operations on intermediates as new values. In-place operations on the memory
@@ -21,7 +22,7 @@ func functional(d *differentiation) error {
 			return err
 		}
 		placeIn(node.Checkpoint, f.graph.Nodes[start:])
-		d.result.Random = d.result.Random || node.Random
+		d.noteRandom(node)
 	}
 	if err := f.checkChanged(); err != nil {
 		return err
@@ -43,6 +44,19 @@ func functional(d *differentiation) error {
 		}
 	}
 	return d.splitOutputs(finals)
+}
+
+// noteRandom notes the devices whose generators a node draws from: where its results are, but for the state of a generator.
+func (d *differentiation) noteRandom(n *graph.Node) {
+	devices := slice.Map(n.Outputs, func(o graph.OutputInfo) graph.Device { return o.Meta.Device })
+	if of, isState := n.Keyword("device"); n.Target == graph.GeneratorStateTarget && isState {
+		devices = []graph.Device{of.(graph.Device)}
+	}
+	for _, device := range devices {
+		if n.Random && !slices.Contains(d.result.Random, device.String()) {
+			d.result.Random = append(d.result.Random, device.String())
+		}
+	}
 }
 
 // losesGradients says whether an output requires gradients and what stands for it has no history: autograd records zero_ and its like with a gradient of 0.

@@ -35,8 +35,8 @@ type Training struct {
 	Linear bool
 	// Changed lists the inputs whose memory the graph writes.
 	Changed []int
-	// Random says that the graph draws random numbers, which a replay must draw again.
-	Random bool
+	// Random lists the devices whose generators the graph draws from, which a replay must set back.
+	Random []string
 	// Outputs makes the graph's outputs from its inputs and then the results; nil where the outputs are the results.
 	Outputs *graph.Graph
 }

@@ -19,6 +19,37 @@ _LOW = 0xFFFFFFFF
 _FACTORS, _KEYS, _ROUNDS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85), 10
 
 
+State = Any  # of a generator: of a GPU's, the seed and the offset
+
+
+def number_of(device: str) -> int:
+    """The number of a GPU, of "cuda:1" for one."""
+    return int(device.removeprefix("cuda:"))
+
+
+def state_of(device: str) -> State:
+    """The state of a device's generator, to set it back to."""
+    import torch
+
+    if device == "cpu":
+        return torch.get_rng_state()
+    generator = torch.cuda.default_generators[number_of(device)]
+    return generator.initial_seed(), generator.get_offset()
+
+
+def set_back(device: str, state: State) -> None:
+    """Have a device's generator draw again what it drew from this state on."""
+    import torch
+
+    if device == "cpu":
+        torch.set_rng_state(state)
+        return
+    seed, offset = state
+    generator = torch.cuda.default_generators[number_of(device)]
+    generator.manual_seed(seed)
+    generator.set_offset(offset)
+
+
 @lru_cache(maxsize=64)
 def _most_threads(device: int) -> int:
     import torch
@@ -32,7 +63,8 @@ def is_captured() -> bool:
     import torch
 
     # Where the driver is too old for PyTorch, or there is none, the question itself raises.
-    return torch.cuda.is_initialized() and bool(torch.cuda.is_current_stream_capturing())
+    used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return used and bool(torch.cuda.is_current_stream_capturing())
 
 
 def generator_state(given: Sequence[Tensor], draws: Sequence[int], *, device: torch.device) -> Tensor:

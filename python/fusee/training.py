@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _shim, pygraph
+from . import _random, _shim, pygraph
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Gradients = Sequence[Tensor | None]
 
 Run = Callable[..., tuple[Any, ...]]
+RandomStates = Sequence[_random.State]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes and strides, in elements
 
 
@@ -37,9 +38,7 @@ class TrainedGraph:
         self.needs: list[list[int]] = training["needs"]
         self.linear: bool = training["linear"]
         self.changed: list[int] = training["changed"]
-        self.random: bool = training["random"]
-        devices = {metadata[1] for _, metadata in graph["inputs"] if len(metadata) > 1}
-        self.gpus = sorted(int(device[5:]) for device in devices if device.startswith("cuda:"))
+        self.random: list[str] = training["random"]
         self.inputs = len(graph["inputs"])
         self.replay: Run = pygraph.as_function(graph, value)
         outputs = training["outputs"]
@@ -109,28 +108,23 @@ class TrainedGraph:
             found[index + 1] = gradient
         return tuple(found)
 
-    def random_states(self) -> list[Tensor]:
-        """The states of the generators that forward draws from: the CPU's and those of GPUs, if any."""
-        if not self.random:
-            return []
-        import torch
+    def random_states(self) -> RandomStates:
+        """The states of the generators that forward draws from."""
+        return [_random.state_of(device) for device in self.random]
 
-        return [torch.get_rng_state(), *(torch.cuda.default_generators[gpu].get_state() for gpu in self.gpus)]
-
-    def replayed(self, inputs: Tensors, random_states: list[Tensor]) -> tuple[Any, ...]:
+    def replayed(self, inputs: Tensors, random_states: RandomStates) -> tuple[Any, ...]:
         """The results under autograd, with the random numbers that follow ``random_states``."""
         if not random_states:
             return self.replay(*inputs)
         import torch
 
-        with torch.random.fork_rng(devices=self.gpus):
-            torch.set_rng_state(random_states[0])
-            for gpu, state in zip(self.gpus, random_states[1:], strict=True):
-                torch.cuda.default_generators[gpu].set_state(state)
+        with torch.random.fork_rng(devices=[_random.number_of(device) for device in self.random if device != "cpu"]):
+            for device, state in zip(self.random, random_states, strict=True):
+                _random.set_back(device, state)
             return self.replay(*inputs)
 
     def recomputed(
-        self, inputs: Tensors, given: Gradients, random_states: list[Tensor], freed: Collection[int] = ()
+        self, inputs: Tensors, given: Gradients, random_states: RandomStates, freed: Collection[int] = ()
     ) -> tuple[Any, ...]:
         """Gradients by running the graph again under autograd; differentiable where gradients are recorded now.
 

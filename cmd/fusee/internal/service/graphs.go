@@ -296,7 +296,7 @@ func (t *TrainedGraph) wire() *bytecode.Dict {
 		"needs", listed(t.Needs, func(places []int) bytecode.Object { return wiredInts(places) }),
 		"linear", t.Linear,
 		"changed", wiredInts(t.Changed),
-		"random", t.Random,
+		"random", listed(t.Random, func(device string) bytecode.Object { return device }),
 	)
 	if len(t.Numbers) > 0 {
 		wired.Set("numbers", listed(t.Numbers, wiredSource))
