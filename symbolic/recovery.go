@@ -236,7 +236,7 @@ func (in *Interpreter) noteNodes(frame *Frame) {
 	for in.nodesNoted = min(in.nodesNoted, len(in.graph.Nodes)); in.nodesNoted < len(in.graph.Nodes); in.nodesNoted++ {
 		node := in.graph.Nodes[in.nodesNoted]
 		in.madeAt[node] = frame.step
-		if node.MayRaise && (in.hosted[node] || raisesInTime(node)) && isTried(frame) {
+		if node.MayRaise && (in.hosted[node] || raisesInTime(node)) && isTried(frame, isProgramsOperator(node)) {
 			in.risks = append(in.risks, risk{node, frame.step})
 		}
 	}
@@ -247,23 +247,40 @@ func raisesInTime(node *graph.Node) bool {
 	return !slices.ContainsFunc(node.Outputs, func(o graph.OutputInfo) bool { return o.Meta.Device.Type == "cuda" })
 }
 
-// isTried says whether a try statement of a frame or its callers sees an exception.
-func isTried(frame *Frame) bool {
+// isTried says whether a try statement of a frame or its callers sees an exception, or whether one may catch it: libraries run whole models inside
+// of try and finally, and what the program's operators of a model do need not end its graph for that.
+func isTried(frame *Frame, catches bool) bool {
 	for f := frame; f != nil; f = f.back {
-		if f.info.hasTry(f.info.index[f.current]) {
+		if f.info.hasTry(f.info.index[f.current], catches) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasTry says whether a try statement is around a place; what leaves a with statement passes the exception on.
-func (c *codeInfo) hasTry(position int) bool {
+// hasTry says whether a try statement is around a place, or one that catches; what leaves a with statement passes the exception on.
+func (c *codeInfo) hasTry(position int, catches bool) bool {
 	for h := c.handlerFor(position); h != nil; h = c.handlerFor(position) {
 		position = c.index[h.Target]
 		next := c.listing.Instructions[position+1].Opcode
-		if first := h.Target.Opcode; !(first == bytecode.PushExcInfo && next == bytecode.WithExceptStart || first == bytecode.Copy && next == bytecode.PopExcept) {
+		if first := h.Target.Opcode; first == bytecode.PushExcInfo && next == bytecode.WithExceptStart || first == bytecode.Copy && next == bytecode.PopExcept {
+			continue
+		}
+		if !catches || !c.isFinally(position) {
 			return true
+		}
+	}
+	return false
+}
+
+// isFinally tells handlers that raise the exception again at their end, without a look at it.
+func (c *codeInfo) isFinally(position int) bool {
+	for _, instruction := range c.listing.Instructions[position:] {
+		switch instruction.Opcode {
+		case bytecode.Reraise:
+			return true
+		case bytecode.CheckExcMatch, bytecode.CheckEgMatch, bytecode.PopExcept:
+			return false
 		}
 	}
 	return false

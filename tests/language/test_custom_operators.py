@@ -144,3 +144,22 @@ def test_error_of_a_programs_operator_is_caught_where_the_program_does() -> None
         CALLS.clear()
         assert compiled(torch.ones(3)).tolist() == [3.0, 3.0, 3.0]
         assert CALLS == ["pair", "caught"]
+
+
+def test_programs_operators_stay_in_the_graph_inside_of_finally() -> None:
+    states = []
+
+    def program(x: Tensor) -> Tensor:
+        states.append("set")
+        try:
+            return pair(x * 2, scale=3.0)[0] + 1
+        finally:
+            states.append("reset")
+
+    fusee.reset()
+    compiled = fusee.compile(program)
+    for _ in range(2):
+        states.clear()
+        assert torch.equal(compiled(torch.ones(3)), program(torch.ones(3)))
+        assert states == ["set", "reset"] * 2
+    assert fusee.stats()["breaks"] == 0
