@@ -290,11 +290,22 @@ func (f *Function) call(in *Interpreter, arguments Arguments) (Value, error) {
 	if err := in.bindArguments(frame, f, arguments); err != nil {
 		return nil, err
 	}
+	if frame.resumable, err = in.resumes(in.tail); err != nil {
+		return nil, err
+	}
 	frame.adapter = in.tail
-	frame.resumable = in.tail != nil
 	in.tail = nil
 	in.activity++
 	return in.run(frame)
+}
+
+// resumes says whether a frame can go on behind a break in it, as what it gives or raises is all that matters to its caller.
+func (in *Interpreter) resumes(tail *adapter) (bool, error) {
+	if tail == nil || tail.asked == nil {
+		return tail != nil, nil
+	}
+	fallback, _, err := in.classLookup(tail.asked, "__getattr__")
+	return fallback == nil, err
 }
 
 // bindArguments fills a frame's parameters as CPython does; the messages are CPython's.
@@ -548,7 +559,7 @@ func (in *Interpreter) construct(c *Class, arguments Arguments) (Value, error) {
 		return made, in.builtinInit(builtin, made, c, arguments)
 	}
 	if tail != nil {
-		in.tail = &adapter{instead: made}
+		in.tail = &adapter{instead: made, asked: tail.asked}
 	}
 	bound, err := in.bindDescriptor(hook, made, instanceClass)
 	if err != nil {

@@ -42,6 +42,18 @@ type adapter struct {
 	discard bool
 	// nullFirst pushes a NULL under the result (LOAD_METHOD found a property).
 	nullFirst bool
+	// asked is the class whose __getattr__, if it has one, takes the place of an AttributeError (an attribute is computed).
+	asked *Class
+}
+
+// asking is the adapter of what computes an attribute for an instance of a class.
+func (a *adapter) asking(class *Class) *adapter {
+	if a == nil {
+		return nil
+	}
+	computed := *a
+	computed.asked = class
+	return &computed
 }
 
 func (in *Interpreter) newFrame(function *Function) (*Frame, error) {

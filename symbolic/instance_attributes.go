@@ -74,6 +74,7 @@ func (in *Interpreter) threadField(v *Instance, name string) (Value, error) {
 // attributeOrFallback is slot_tp_getattr_hook: where reading raises AttributeError, a class's __getattr__ is asked.
 func (in *Interpreter) attributeOrFallback(v *Instance, name string, read func() (Value, error)) (Value, error) {
 	tail := in.tail
+	in.tail = tail.asking(v.class)
 	value, err := read()
 	if !isRaised(err, "AttributeError") {
 		return value, err

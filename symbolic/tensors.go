@@ -614,10 +614,14 @@ func (v *Tensor) getAttribute(in *Interpreter, name string) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	tail := in.tail
 	if found != nil {
 		data, err := in.isDataDescriptor(found)
 		if err != nil {
 			return nil, err
+		}
+		if v.class != nil {
+			in.tail = in.tail.asking(class)
 		}
 		if data || v.class == nil {
 			return in.bindDescriptor(found, v, class)
@@ -637,6 +641,7 @@ func (v *Tensor) getAttribute(in *Interpreter, name string) (Value, error) {
 		}
 		return nil, lookupErr
 	}
+	in.tail = tail
 	return in.tailCall(fallback, Arguments{Positional: []Value{v, text(name)}})
 }
 

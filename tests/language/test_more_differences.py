@@ -120,6 +120,14 @@ def a_key_that_only_python_reads(table: dict[Any, Any], key: Any) -> Any:
     return Remembering(table)[opaque(key)], table
 
 
+def an_attribute_that_breaks_and_is_missing(value: int) -> Any:
+    return Falling(value).halved, torch.ones(1).as_subclass(Sharper).halved
+
+
+def is_set_to_itself(x: torch.Tensor) -> Any:
+    return x.is_set_to(x), x.is_set_to(x[:1]), x.clone().is_set_to(x)
+
+
 def a_huge_index(items: list[int], index: int) -> Any:
     try:
         with contextlib.suppress(TypeError):
@@ -131,6 +139,26 @@ def a_huge_index(items: list[int], index: int) -> Any:
 class Holder:
     def __init__(self, value: int) -> None:
         self.value = value
+
+
+class Falling(Holder):
+    def __getattr__(self, name: str) -> Any:
+        return name, "missing"
+
+    @property
+    def halved(self) -> int:
+        if opaque(self.value) % 2:
+            raise AttributeError("odd")
+        return self.value // 2
+
+
+class Sharper(torch.Tensor):
+    def __getattr__(self, name: str) -> Any:
+        return name, "missing"
+
+    @property
+    def halved(self) -> int:
+        raise AttributeError(opaque("half"))
 
 
 def deleted_set_and_deleted_again(holder: Holder) -> Holder:
@@ -256,6 +284,8 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (stored_under_an_equal_key, [({1: 2, 2: 3, 3: 4},), ({True: 2},)]),
     (stored_again_behind_the_others, [({1: 2, 2: 3, 3: 4},)]),
     (a_key_that_only_python_reads, [({1: 1}, 1), ({3: 1}, True)]),
+    (an_attribute_that_breaks_and_is_missing, [(3,), (4,), (5,)]),
+    (is_set_to_itself, [(torch.ones(2),)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),
@@ -278,6 +308,32 @@ def test_same_as_plain(function: Callable[..., Any], calls: list[tuple[Any, ...]
     compiled = fusee.compile(function)
     for arguments in calls:
         assert run(compiled, arguments, {}, __file__) == run(function, arguments, {}, __file__)
+
+
+def test_a_checkpoint_in_inference_mode_raises_as_eager_does() -> None:
+    def program(linear: torch.nn.Linear, x: torch.Tensor) -> Any:
+        with torch.inference_mode(), torch.enable_grad():
+            return torch.utils.checkpoint.checkpoint(linear, x, use_reentrant=False)
+
+    fusee.reset()
+    for function in (program, fusee.compile(program)):
+        with pytest.raises(RuntimeError, match="saved for backward"):
+            function(torch.nn.Linear(3, 2), torch.ones(2, 3))
+
+
+def test_backward_goes_again_through_what_kept_nothing() -> None:
+    def program(linear: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
+        hidden = x + 1
+        linear(hidden).sum().backward()
+        return hidden
+
+    fusee.reset()
+    found: list[torch.Tensor] = []
+    for function in (program, fusee.compile(program)):
+        torch.manual_seed(0)
+        linear, x = torch.nn.Linear(3, 2), torch.ones(2, 3, requires_grad=True)
+        found += torch.autograd.grad(function(linear, x).sum(), x)
+    assert torch.equal(*found)
 
 
 def test_a_block_that_turns_gradients_on_is_recorded() -> None:

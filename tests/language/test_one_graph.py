@@ -645,6 +645,7 @@ class Scaled(torch.nn.Module):
 
 def test_exported_programs_are_one_graph() -> None:
     """They flatten what they are given, and check it within options of Dynamo's own."""
+    fusee.reset()
     arguments = (torch.randn(4, 3), {"by": torch.tensor(2.0)})
     exported = torch.export.export(Scaled(), arguments)
     plain = exported.module()
