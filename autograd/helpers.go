@@ -66,6 +66,12 @@ var helpers = map[string]helper{
 	"inner_product":            innerProduct,
 	"padding_of":               paddingOf,
 	"scatter_reduce_gradients": scatterReduceGradients,
+	"convolution_second":       convolutionSecond,
+	"picked":                   picked,
+	"image": func(_ *emitter, args []graph.Value) graph.Value {
+		sizes := metaOf(args[0]).Sizes
+		return graph.List{Items: []graph.Value{sizeValue(sizes[len(sizes)-2]), sizeValue(sizes[len(sizes)-1])}}
+	},
 	"matmul_left": func(e *emitter, args []graph.Value) graph.Value {
 		return e.matmulGradient(args[0], args[1], args[2], true)
 	},

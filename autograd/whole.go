@@ -43,19 +43,27 @@ func expand(g *graph.Graph, state graph.State) (*Whole, error) {
 	}
 	j := newJoiner(d)
 	j.whole = newWholeStep(d.result.Functional, d.leaves)
-	for _, n := range d.result.Functional.Nodes {
+	if err := j.writeWhole(finals); err != nil {
+		return nil, err
+	}
+	j.graph.Canonicalise()
+	return &Whole{j.graph, freed}, j.graph.Verify()
+}
+
+// writeWhole writes the operations and the gradients that they ask for.
+func (j *joiner) writeWhole(finals []graph.Value) error {
+	for _, n := range j.whole.functional.Nodes {
 		if err := j.step(n); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, v := range finals {
 		j.graph.Outputs = append(j.graph.Outputs, mapped(v, j.replace))
 	}
 	for i, input := range j.graph.Inputs {
-		input.Meta = g.Inputs[i].Meta // the plan has to know where gradients are not to be recorded
+		input.Meta = j.whole.functional.Inputs[i].Meta // the plan has to know where gradients are not to be recorded
 	}
-	j.graph.Canonicalise()
-	return &Whole{j.graph, freed}, j.graph.Verify()
+	return nil
 }
 
 // freedOutputs finds the outputs whose history backward went through, and cannot go through again. Others that require gradients need autograd to record the graph.

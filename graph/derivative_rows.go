@@ -272,6 +272,7 @@ func matrixDerivatives() []derivativeRow {
 		gradients("matmul", "self: matmul_left(grad, self, other)", "other: matmul_right(grad, self, other)"),
 		gradients("linear", "input: shaped(mm(rows(grad), weight), input)", "weight: mm(t(rows(grad)), rows(input))", "bias: bias_rows(grad, input)"),
 		gradients("convolution", "input, weight, bias: "+convolution),
+		gradients("convolution_backward", "grad_output, input, weight: convolution_second(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups)"),
 		instead("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
 		gradients("_scaled_dot_product_flash_attention_for_cpu",
 			"query, key, value: _scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, results[1], dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
@@ -311,6 +312,7 @@ func normalisationDerivatives() []derivativeRow {
 
 func indexDerivatives() []derivativeRow {
 	rows := []derivativeRow{
+		gradients("embedding_dense_backward", "grad_output: where(unsqueeze(indices == padding_idx, -1), 0, embedding(grad, indices))"),
 		gradients("embedding", "weight: embedding_dense_backward(grad, indices, size(weight, 0), padding_idx, scale_grad_by_freq)"),
 		gradients("gather", "self: ungathered(grad, self, dim, index)"),
 		gradients("index_select", "self: index_add(zero(self), dim, index, grad)"),
@@ -361,6 +363,8 @@ func lossDerivatives() []derivativeRow {
 		instead("nll_loss_nd", "class_loss(self, target, weight, reduction, ignore_index)"),
 		gradients("nll_loss_forward", "self: nll_loss_backward(grad, self, target, weight, reduction, ignore_index, results[1])"),
 		gradients("nll_loss2d_forward", "self: nll_loss2d_backward(grad, self, target, weight, reduction, ignore_index, results[1])"),
+		gradients("nll_loss_backward", "grad_output: nll_loss_forward(grad, target, weight, reduction, ignore_index)[0]", "self: zero(self)"),
+		gradients("nll_loss2d_backward", "grad_output: nll_loss2d_forward(grad, target, weight, reduction, ignore_index)[0]", "self: zero(self)"),
 		gradients("mse_loss", "self: averaged(grad, self, reduction) * (self - target) * 2", "target: averaged(grad, self, reduction) * (target - self) * 2"),
 		gradients("l1_loss", "self: averaged(grad, self, reduction) * sign(self - target)", "target: averaged(grad, self, reduction) * sign(target - self)"),
 		gradients("smooth_l1_loss", "self: averaged(grad, self, reduction) * where(abs(self - target) < beta, (self - target) / beta, sign(self - target))",
@@ -380,5 +384,8 @@ func poolingDerivatives() []derivativeRow {
 		gradients("max_pool2d_with_indices", "self: max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, results[1])"),
 		gradients("avg_pool2d", "self: avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"),
 		gradients("adaptive_avg_pool2d", "self: _adaptive_avg_pool2d_backward(grad, self)"),
+		gradients("max_pool2d_with_indices_backward", "grad_output: picked(grad, indices)", "self: zero(self)"),
+		gradients("avg_pool2d_backward", "grad_output: avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)", "self: zero(self)"),
+		gradients("_adaptive_avg_pool2d_backward", "grad_output: adaptive_avg_pool2d(grad, image(grad_output))", "self: zero(self)"),
 	}
 }

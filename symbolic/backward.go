@@ -45,9 +45,6 @@ func (in *Interpreter) backwardCall(arguments Arguments, method bool) (Value, er
 	if err != nil {
 		return nil, err
 	}
-	if request.create {
-		return nil, unsupported(reasonAutograd, "gradients of leaves that are differentiated again")
-	}
 	if !request.given {
 		if err := in.findLeaves(request); err != nil {
 			return nil, err
@@ -407,8 +404,18 @@ func (in *Interpreter) accumulateGradient(leaf, gradient *Tensor) error {
 		return in.setGradient(leaf, gradient)
 	}
 	sum, ok := known.(*Tensor)
-	if !ok || !leaf.fitsGradient(sum) || sum.meta.RequiresGrad {
+	if !ok || !leaf.fitsGradient(sum) || sum.meta.RequiresGrad && !in.requiresGrad(gradient) {
 		return unsupported(reasonAutograd, "a gradient that is not added to as it is")
+	}
+	if in.requiresGrad(gradient) {
+		if !in.state.GradMode {
+			return unsupported(reasonAutograd, "a gradient that is differentiated again, while gradients are not recorded")
+		}
+		value, err := in.torchCall("Tensor.add", Arguments{Positional: []Value{sum, gradient}})
+		if err != nil {
+			return err
+		}
+		return in.setGradient(leaf, value)
 	}
 	recorded := in.state.GradMode
 	in.state.GradMode = false

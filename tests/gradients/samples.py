@@ -100,6 +100,37 @@ def _product(*shapes: tuple[int, ...]) -> Callable[..., Sample]:
 
 
 # Operators by name, or by name and overload. Arguments that are not given get what `arguments` thinks of their types.
+def _pooled() -> Sample:
+    pooled = {"grad_output": real(1, 2, 2, 2), "self": real(1, 2, 4, 4), "kernel_size": [2, 2], "stride": [2, 2]}
+    return {**pooled, "padding": [0, 0], "ceil_mode": False}
+
+
+def _largest() -> Sample:
+    given = _pooled()
+    found = torch.nn.functional.max_pool2d(given["self"], 2, return_indices=True)[1]
+    return {**given, "dilation": [1, 1], "indices": found, "fixed": ["self"]}
+
+
+def _embedding_gradient(padding: int) -> Sample:
+    given = {"grad_output": real(2, 4, 3), "indices": indices(5, 2, 4), "num_weights": 5}
+    return {**given, "padding_idx": padding, "scale_grad_by_freq": False}
+
+
+def _class_gradient(*sizes: int) -> Sample:
+    target = indices(sizes[1], sizes[0], *sizes[2:])
+    scores = {"grad_output": real(1)[0], "self": real(*sizes), "target": target, "weight": None, "reduction": 1}
+    total = torch.tensor(float(target.numel()), dtype=torch.float64)
+    return {**scores, "ignore_index": -100, "total_weight": total, "fixed": ["total_weight"]}
+
+
+def _convolution_gradient(transposed: bool) -> Sample:
+    grad, input = real(2, 4, 5, 5), real(2, 2, 3 if transposed else 7, 3 if transposed else 7)
+    weight = real(2, 4, 3, 3) if transposed else real(4, 2, 3, 3)
+    sizes = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "output_padding": [0, 0], "groups": 1}
+    settings = {"bias_sizes": [4], "transposed": transposed, "output_mask": [True, True, True]}
+    return {"grad_output": grad, "input": input, "weight": weight, **sizes, **settings}
+
+
 SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "acosh": [lambda: {"self": between(1.2, 3, 3, 4)}],
     "abs": [lambda: {"self": real(3, 4)}],
@@ -360,6 +391,14 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "max_pool2d": [_pooling],
     "avg_pool2d": [_pooling, lambda: {**_pooling(), "padding": [1, 1], "stride": [1, 1]}],
     "adaptive_avg_pool2d": [lambda: {"self": real(1, 2, 6, 6), "output_size": [2, 3]}],
+    # operators that carry gradients back
+    "max_pool2d_with_indices_backward": [_largest],
+    "avg_pool2d_backward": [lambda: {**_pooled(), "count_include_pad": True, "divisor_override": None}],
+    "_adaptive_avg_pool2d_backward": [lambda: {"grad_output": real(1, 2, 2, 3), "self": real(1, 2, 6, 6)}],
+    "embedding_dense_backward": [lambda: _embedding_gradient(-1), lambda: _embedding_gradient(2)],
+    "nll_loss_backward": [lambda: _class_gradient(4, 3)],
+    "nll_loss2d_backward": [lambda: _class_gradient(2, 3, 2, 2)],
+    "convolution_backward": [lambda: _convolution_gradient(False), lambda: _convolution_gradient(True)],
 }
 
 

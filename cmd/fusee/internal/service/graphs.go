@@ -41,8 +41,10 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 		compiled.Why = "another backend was asked for"
 	case pythonOnly:
 		compiled.Why = "an operation is not in the op table"
-	case g.HasGradients():
+	case g.HasGradients() && (request.derived.from != g || request.derived.training == nil):
 		s.expandGraph(compiled, request)
+	case g.HasGradients():
+		s.trainGraph(compiled, request)
 	case needsAutograd(g):
 		s.trainGraph(compiled, request)
 	case returnsDetached(g):
@@ -97,7 +99,9 @@ func (s *Service) derive(g *graph.Graph, request *request) error {
 	switch {
 	case request.python:
 	case g.HasGradients():
-		derived.whole, derived.err = s.expand(g, request)
+		if derived.whole, derived.err = s.expand(g, request); derived.err != nil {
+			s.deriveAgain(g, request, &derived)
+		}
 		derived.from = g
 	case needsAutograd(g):
 		derived.training, derived.err = s.differentiate(g, request)
@@ -105,6 +109,15 @@ func (s *Service) derive(g *graph.Graph, request *request) error {
 	}
 	request.derived = derived
 	return derived.err
+}
+
+// deriveAgain differentiates a graph with gradients that outlive it, and can be differentiated again.
+func (s *Service) deriveAgain(g *graph.Graph, request *request, derived *derivation) {
+	frees := func(n *graph.Node) bool { return n.AsksForGradients() && !n.KeepsHistory() }
+	if !slices.ContainsFunc(g.Nodes, (*graph.Node).CreatesHistory) || slices.ContainsFunc(g.Nodes, frees) {
+		return
+	}
+	derived.training, derived.err = autograd.DifferentiateAgain(s.drawn(g, request), request.lowered(), s.differentiation(request))
 }
 
 func (s *Service) expand(g *graph.Graph, request *request) (*autograd.Whole, error) {
