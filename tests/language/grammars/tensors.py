@@ -477,7 +477,7 @@ $t = copy.copy($T)
 $t = copy.deepcopy($T)
 a.mark = $i
 $t = torch.empty(0)
-$t.resize_(2)
+$t.resize_(2).zero_()
 torch.set_grad_enabled(True)
 a = a.clone()
 z = a.view(-1)
