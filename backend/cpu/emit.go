@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "8"
+const Version = "9"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -103,8 +103,9 @@ func columnwise(kernel *loop.Kernel) bool {
 			if len(stage.Inner) == 0 || last < 0 {
 				continue
 			}
-			outer += oneIf(access.Strides[last].Is(1))
-			inner += oneIf(access.Strides[len(access.Strides)-1].Is(1))
+			reads := 1 + oneIf(len(access.Indirect) > 0) // rows at computed places cost more than the indices, which the lanes of a row share
+			outer += reads * oneIf(access.Strides[last].Is(1))
+			inner += reads * oneIf(access.Strides[len(access.Strides)-1].Is(1))
 		}
 	}
 	return outer > inner

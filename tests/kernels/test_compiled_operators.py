@@ -155,3 +155,20 @@ def test_elements_elsewhere(dtype: torch.dtype) -> None:
     if dtype.itemsize >= 4:  # eager has no distances of others
         compare(SEARCHED, [torch.randn(2, 6, 8, 12).to(dtype), y], ["aten.sort"])
         compare({"left": SEARCHED["left"]}, [special(5, 7).to(dtype), y], ["aten.sort"])
+
+
+GATHERED: dict[str, Function] = {
+    "sum": lambda table, index: F.embedding(index, table).sum(1),
+    "mean": lambda table, index: F.embedding(index, table * 2).mean(1),
+    "greatest": lambda table, index: table[index].amax(1) + 1,
+    "rows": lambda table, index: F.embedding(index, table).sum(-1),
+    "all": lambda table, index: F.embedding(index[0], table).sum((0, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("width", (2, 13, 128))
+def test_reductions_of_rows_elsewhere(width: int, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(6)
+    table = torch.randn(37, width, generator=generator, dtype=torch.float64).to(dtype)
+    compare(GATHERED, [table, torch.randint(0, 37, (5, 17), generator=generator)])
