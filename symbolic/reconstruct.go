@@ -11,9 +11,8 @@ import (
 
 // generator writes the code that Python runs: it loads values where they live, or builds them again.
 type generator struct {
-	// graphStart and graphCalled bound the call of the graph.
-	graphStart, graphCalled *bytecode.Instruction
-	recovery                *recovery // where a call of the graph that raises is taken back
+	retries  []retry
+	recovery *recovery // where a call of the graph that raises is taken back
 	*builder
 	in       *Interpreter
 	top      *Frame            // the captured function's

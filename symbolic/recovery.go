@@ -115,7 +115,7 @@ func (cg *generator) keepForRetry() error {
 	if k := slices.IndexFunc(in.risks, func(r risk) bool { return isProgramsOperator(r.node) }); k >= 0 && in.mayBreak() {
 		return in.risks[k].restart("which may raise inside a try statement")
 	}
-	if r == nil || r.checked && len(cg.numberOrder) > 0 { // numbers raise anything
+	if r == nil {
 		return in.breakAtRisk()
 	}
 	cg.recovery = r
@@ -165,25 +165,41 @@ func (cg *generator) forgetKept() {
 	}
 }
 
-// retried is the class of the exceptions after which the function runs again.
-func (cg *generator) retried() string {
-	if cg.recovery != nil && cg.recovery.checked {
+// retry has the function run again where the call of the graph raises, and with it the numbers ahead where that is for the same exceptions.
+func (cg *generator) retry(start, end *bytecode.Instruction) {
+	switch r := cg.recovery; {
+	case r == nil:
+	case !r.checked && len(cg.retries) > 0:
+		cg.retries[0].end = end
+	default:
+		cg.retries = append(cg.retries, retry{start, end, r.class()})
+	}
+}
+
+// class is that of the exceptions after which the function runs again.
+func (r *recovery) class() string {
+	if r.checked {
 		return "builtins.IndexError"
 	}
 	return "builtins.Exception"
 }
 
+// retry is a part of the code that the whole function runs in place of where it raises.
+type retry struct {
+	start, end *bytecode.Instruction
+	class      string // of the exceptions
+}
+
 // retryInPython runs the whole function as it was written when the graph, or a number ahead of it, raises: an error that depends on values (an index out of bounds, a
 // division by zero) then comes up at the user's own line, inside the user's own handlers. The graph runs before every side effect, and what it has
 // written is put back, so nothing happens twice.
-func (cg *generator) retryInPython() {
-	start, end := cg.graphStart, cg.graphCalled
+func (cg *generator) retryInPython(r retry) {
 	if len(cg.clones) == 0 {
 		cg.cloneBase(func(*bytecode.Instruction) bool { return false })
 	}
-	cg.position = end.Position
+	cg.position = r.end.Position
 	handler := cg.emit(bytecode.PushExcInfo, 0)
-	cg.placeholder("name", cg.retried())
+	cg.placeholder("name", r.class)
 	cg.emit(bytecode.CheckExcMatch, 0)
 	pass := cg.emit(bytecode.PopJumpForwardIfFalse, 0)
 	cg.emit(bytecode.PopTop, 0)
@@ -193,7 +209,7 @@ func (cg *generator) retryInPython() {
 	pass.Jump = cg.emit(bytecode.Swap, 2)
 	cg.emit(bytecode.PopExcept, 0)
 	cg.emit(bytecode.Reraise, 0)
-	cg.handlers = append(cg.handlers, bytecode.Handler{Start: start, End: end, Target: handler})
+	cg.handlers = append(cg.handlers, bytecode.Handler{Start: r.start, End: r.end, Target: handler})
 }
 
 // changesNothingBeforeItRaises tells graphs that leave everything as it was where one of their operations raises: only the last one writes

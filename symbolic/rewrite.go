@@ -169,8 +169,8 @@ func (in *Interpreter) finishCode(cg *generator) error {
 	}
 	cg.takeCaptures()
 	cg.builder.output = append(cg.builder.output, body...)
-	if cg.graphStart != nil {
-		cg.retryInPython()
+	for _, r := range cg.retries {
+		cg.retryInPython(r)
 	}
 	code, err := cg.finish()
 	if err != nil {
@@ -207,12 +207,12 @@ func (cg *generator) callGraph() (bool, error) {
 	}
 	if len(cg.numberOrder) > 0 {
 		end := cg.emit(bytecode.Nop, 0)
-		cg.graphStart, cg.graphCalled = cg.builder.output[start], end
+		cg.retries = append(cg.retries, retry{cg.builder.output[start], end, "builtins.Exception"})
 	}
 	if !called {
 		return false, nil
 	}
-	definition := cg.position
+	start, definition := len(cg.builder.output), cg.position
 	cg.positionAtRaising()
 	cg.emit(bytecode.PushNull, 0)
 	cg.placeholder("graph", int64(0))
@@ -224,9 +224,7 @@ func (cg *generator) callGraph() (bool, error) {
 	cg.call(len(in.arguments))
 	cg.position = definition
 	end := cg.emit(bytecode.Nop, 0)
-	if cg.recovery != nil {
-		cg.graphStart, cg.graphCalled = cg.builder.output[start], end
-	}
+	cg.retry(cg.builder.output[start], end)
 	cg.storeOutputs()
 	cg.forgetKept()
 	return true, nil

@@ -451,3 +451,44 @@ def test_updates_within_an_autocast_region_are_part_of_the_graph(optimizer: Any,
         return [explained.result, run(x), run(x)] + [parameter.detach() for parameter in network.parameters()]
 
     torch.testing.assert_close(train(True), train(False), rtol=1e-2 if whole else 1e-5, atol=1e-2 if whole else 1e-6)
+
+
+class Classifier(torch.nn.Module):
+    """Counts its calls, updates statistics and draws numbers ahead of a loss that refuses labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout())
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return torch.nn.functional.cross_entropy(self.layers(x), labels)
+
+
+def careful_step(
+    model: Classifier, optimizer: torch.optim.Optimizer, x: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor | str:
+    optimizer.zero_grad()
+    try:
+        loss: torch.Tensor = model(x, labels)
+    except IndexError as error:
+        return str(error)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def test_a_label_out_of_range_in_a_step_is_caught_and_leaves_what_eager_does() -> None:
+    told = []
+    for function in (careful_step, fusee.compile(careful_step)):
+        torch.manual_seed(0)
+        model = Classifier()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        seen: list[Any] = []
+        for label in (1, 7, 2, 7):
+            seen.append(function(model, optimizer, torch.eye(4), torch.tensor([0, 1, 2, label])))
+        told.append(([s if isinstance(s, str) else s.item() for s in seen], model.calls, torch.rand(1).item()))
+        told[-1] += ([value.tolist() for value in model.state_dict().values()],)
+    torch.testing.assert_close(told[1][2:], told[0][2:])
+    assert told[1][1] == told[0][1] == 4 and told[1][0][1::2] == told[0][0][1::2] == ["Target 7 is out of bounds."] * 2
