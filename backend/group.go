@@ -136,19 +136,42 @@ func readsSeveral(op *operation) bool {
 
 // endsRows reports whether a formula has one value for each result of a reduction that it needs.
 func endsRows(op *operation) bool {
-	if op.kind != pointwise || spreadsReduction(op) {
-		return false
+	return op.kind == pointwise && !spreadsReduction(op) && op.needs(alongRows, func(producer *operation) bool { return producer.kind == reduction })
+}
+
+// alongRows gives what makes an operand, where that has one value for each of the operation's and is a reduction or a formula of rows itself.
+func alongRows(op *operation, o operand) *operation {
+	if o.tensor == nil || o.gather != nil || !sameSizes(significant(o.tensor.meta.Sizes), significant(op.outputs[0].meta.Sizes)) {
+		return nil
 	}
-	return slices.ContainsFunc(op.operands, func(operand operand) bool {
-		if operand.tensor == nil || operand.gather != nil || !sameSizes(significant(operand.tensor.meta.Sizes), significant(op.outputs[0].meta.Sizes)) {
-			return false
-		}
-		if !sameSizes(significant(operand.tensor.meta.Sizes), significant(operand.tensor.root.meta.Sizes)) {
-			return false // it reads the results in another shape, for which their kernel has no place
-		}
-		producer := operand.tensor.root.producer
-		return producer != nil && len(significant(op.outputs[0].meta.Sizes)) > 0 && (producer.kind == reduction || endsRows(producer))
-	})
+	if !sameSizes(significant(o.tensor.meta.Sizes), significant(o.tensor.root.meta.Sizes)) {
+		return nil // it reads the results in another shape, for which their kernel has no place
+	}
+	producer := o.tensor.root.producer
+	if producer == nil || len(significant(op.outputs[0].meta.Sizes)) == 0 {
+		return nil
+	}
+	if producer.kind == reduction || producer.kind == pointwise && !spreadsReduction(producer) {
+		return producer
+	}
+	return nil
+}
+
+// needs searches what an operation is made of, by way of the producers that next gives for operands, each of them once.
+func (op *operation) needs(next func(*operation, operand) *operation, found func(*operation) bool) bool {
+	seen := map[*operation]bool{}
+	var search func(*operation) bool
+	search = func(op *operation) bool {
+		return slices.ContainsFunc(op.operands, func(o operand) bool {
+			producer := next(op, o)
+			if producer == nil || seen[producer] {
+				return false
+			}
+			seen[producer] = true
+			return found(producer) || search(producer)
+		})
+	}
+	return search(op)
 }
 
 // spreadsReduction reports whether a formula reads one result of a reduction for many of its own values, as what centres a row by its mean does: it

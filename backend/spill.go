@@ -44,22 +44,21 @@ func (k *kernelBuilder) canHold(out, op *operation) bool {
 
 // reads reports whether a member's value depends on another's other than through a reduction.
 func reads(out, op *operation, k *kernelBuilder) bool {
-	if out == op {
-		return true
+	return out == op || out.needs(k.formula, func(producer *operation) bool { return producer == op })
+}
+
+// formula gives the member that makes an operand, if it is no reduction.
+func (k *kernelBuilder) formula(_ *operation, o operand) *operation {
+	if producer := k.member(o.tensor); producer != nil && producer.kind == pointwise {
+		return producer
 	}
-	return slices.ContainsFunc(out.operands, func(operand operand) bool {
-		producer := k.member(operand.tensor)
-		return producer != nil && producer.kind == pointwise && reads(producer, op, k)
-	})
+	return nil
 }
 
 // feedsReduction reports whether a reduction of the same level needs the member's value.
 func (k *kernelBuilder) feedsReduction(op *operation, members []*operation) bool {
 	return slices.ContainsFunc(members, func(other *operation) bool {
-		return other.kind == reduction && k.levels[other] == k.levels[op] && slices.ContainsFunc(other.operands, func(operand operand) bool {
-			producer := k.member(operand.tensor)
-			return producer != nil && producer.kind == pointwise && reads(producer, op, k)
-		})
+		return other.kind == reduction && k.levels[other] == k.levels[op] && other.needs(k.formula, func(producer *operation) bool { return producer == op })
 	})
 }
 

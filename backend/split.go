@@ -115,10 +115,8 @@ func (g *group) makes(t *tensor) *operation {
 
 // follows reports whether a member needs the result of one of the group's reductions.
 func (g *group) follows(op *operation) bool {
-	return slices.ContainsFunc(op.operands, func(operand operand) bool {
-		producer := g.makes(operand.tensor)
-		return producer != nil && (producer.kind == reduction || g.follows(producer))
-	})
+	made := func(_ *operation, o operand) *operation { return g.makes(o.tensor) }
+	return op.needs(made, func(producer *operation) bool { return producer.kind == reduction })
 }
 
 // splitInto leaves the group the partial results and returns a group that combines them.

@@ -539,3 +539,22 @@ def test_a_model_trains_as_it_does_uncompiled(trained: Graphs) -> None:
     assert losses(fusee.compile) == pytest.approx(plain, rel=1e-9)
     assert plain[-1] < plain[0]
     assert len(trained) == 1
+
+
+def weighted_means(keys: Tensor, values: Tensor, decay: Tensor, first: Tensor) -> Tensor:
+    """Means that forget, as a recurrent network's: each step reads the three states before it several times."""
+    above = below = torch.zeros_like(keys[0])
+    most, means = below - 1e30, []
+    for key, value in zip(keys, values, strict=True):
+        limit = torch.maximum(most, key + first)
+        old, new = torch.exp(most - limit), torch.exp(key + first - limit)
+        means.append((old * above + new * value) / (old * below + new))
+        limit = torch.maximum(most - decay, key)
+        old, new = torch.exp(most - decay - limit), torch.exp(key - limit)
+        above, below, most = old * above + new * value, old * below + new, limit
+    return torch.stack(means)
+
+
+def test_long_recurrences_are_compiled_in_time(trained: Graphs) -> None:
+    """Going back along each way from a step to the first would take as long as there are ways."""
+    same(weighted_means, leaf(24, 2, 5), leaf(24, 2, 5), leaf(5), leaf(5), trained=trained)
