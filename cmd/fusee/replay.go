@@ -235,7 +235,7 @@ func (s *replayShown) write(out io.Writer, replayed *service.Replayed) error {
 
 func (s *replayShown) writeReasons(text *bytes.Buffer, c *service.Compilation) {
 	for _, graph := range c.Graphs {
-		if graph.Compiled == nil {
+		if graph.Compiled == nil && graph.Trained == nil {
 			fmt.Fprintf(text, "\n  Python runs %s: %s\n", graph.Graph.Name, graph.Why)
 		}
 	}

@@ -130,6 +130,11 @@ def unknown_operation(x: torch.Tensor) -> torch.Tensor:
     return torch.special.i1e(x) * 2
 
 
+def trained(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """A graph that autograd records: two plans."""
+    return (torch.tanh(x * weight) + weight).sum(dim=0)
+
+
 def no_tensors(a: int, b: int) -> int:
     """Nothing for a graph."""
     return a * b + 1
@@ -163,6 +168,7 @@ CASES: dict[Callable[..., Any], Arguments] = {
     constants: lambda: (_tensor(2, 3), "text"),
     mutation: lambda: (_tensor(4), []),
     unknown_operation: lambda: (_tensor(4),),
+    trained: lambda: (_tensor(4, 3), _tensor(3).requires_grad_()),
     no_tensors: lambda: (6, 7),
 }
 

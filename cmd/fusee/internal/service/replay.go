@@ -85,7 +85,10 @@ func newRecording(said []trace.Message) *recording {
 			r.vectorMath, _ = trace.Field(message[1], "vector_math").(bool)
 		case "done":
 			for _, graph := range trace.Items(trace.Field(message[1], "graphs")) {
-				r.keepKernels(trace.Field(trace.Field(graph, "plan"), "kernels"))
+				training := trace.Field(graph, "training")
+				for _, plan := range []bytecode.Object{trace.Field(graph, "plan"), trace.Field(training, "forward"), trace.Field(training, "backward")} {
+					r.keepKernels(trace.Field(plan, "kernels"))
+				}
 			}
 		}
 	}

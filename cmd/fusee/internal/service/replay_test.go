@@ -116,10 +116,14 @@ func shown(t *testing.T, replayed *Replayed) string {
 	for _, compilation := range replayed.Compilations {
 		for _, compiled := range compilation.Graphs {
 			fmt.Fprint(&text, compiled.Graph)
-			if compiled.Why != "" {
+			switch {
+			case compiled.Why != "":
 				fmt.Fprintf(&text, "Python runs it: %s\n", compiled.Why)
-			} else {
-				fmt.Fprintf(&text, "steps:\n  %s\n", strings.Join(compiled.Compiled.Steps, "\n  "))
+			case compiled.Trained != nil:
+				showSteps(&text, "forward", compiled.Trained.ForwardPlan)
+				showSteps(&text, "backward", compiled.Trained.BackwardPlan)
+			default:
+				showSteps(&text, "steps", compiled.Compiled)
 			}
 		}
 		if compilation.Capture != nil {
@@ -127,6 +131,10 @@ func shown(t *testing.T, replayed *Replayed) string {
 		}
 	}
 	return text.String()
+}
+
+func showSteps(text *bytes.Buffer, title string, plan *backend.Compiled) {
+	fmt.Fprintf(text, "%s:\n  %s\n", title, strings.Join(plan.Steps, "\n  "))
 }
 
 func showCapture(t *testing.T, text *bytes.Buffer, compilation *Compilation) {
