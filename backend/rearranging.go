@@ -65,7 +65,7 @@ const mostBoundaries = 64
 // buckets counts the boundaries that lie before each element.
 func (r *recipe) buckets() bool {
 	self, boundaries, output := r.tensor("self", 0), r.tensor("boundaries", 1), r.result(0)
-	if r.failed || len(boundaries.meta.Sizes) != 1 || product(boundaries.meta.Sizes) > mostBoundaries || boundaries.meta.DType != self.meta.DType || !known(boundaries) {
+	if r.failed || r.device.Type != "cpu" || len(boundaries.meta.Sizes) != 1 || product(boundaries.meta.Sizes) > mostBoundaries || boundaries.meta.DType != self.meta.DType || !known(boundaries) {
 		return false
 	}
 	rank := len(self.meta.Sizes) + 1

@@ -209,6 +209,7 @@ def _agrees(
 
     elements, dropout = _most_threads(generator.device.index) * turns, draw is not torch.rand_like
     at_once = 2 if dtype == torch.float64 and not dropout else _WORDS
+    generator.set_state(before)
     state = generator_state((), (elements, at_once, dtype.itemsize, -1, 0), device=generator.device)
     after = generator.get_offset()
     generator.set_state(before)
