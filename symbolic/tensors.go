@@ -383,11 +383,20 @@ func (in *Interpreter) askTensorCall(call *hostedCall) (*trace.Outcome, error) {
 	for _, keyword := range call.keywords {
 		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
 	}
-	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords, in.autocast.wire())
+	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords, in.modes())
 	if err == nil && outcome.Unsupported != "" {
 		err = unsupported(reasonTensorCall, "%s: %s", call.target, outcome.Unsupported)
 	}
 	return outcome, err
+}
+
+// modes are those that the program has changed since the start.
+func (in *Interpreter) modes() trace.Modes {
+	modes := trace.Modes{Autocast: in.autocast.wire()}
+	if in.state.GradMode != in.initial.GradMode {
+		modes.Gradients = in.state.GradMode
+	}
+	return modes
 }
 
 func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) (Value, error) {

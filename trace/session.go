@@ -191,11 +191,22 @@ func (s *Session) Evaluate(callable bytecode.Object, arguments []bytecode.Object
 	return s.outcome("evaluate", callable, &bytecode.List{Items: arguments}, &bytecode.List{Items: keywords})
 }
 
-// TensorCall runs a torch function on fake tensors, under autocast unless that is nil; see docs/contracts.md, section 3.
-func (s *Session) TensorCall(target bytecode.Object, arguments, keywords []bytecode.Object, autocast bytecode.Object) (*Outcome, error) {
+// Modes are those of torch that a function runs in; nil where they are as at the start of the compile.
+type Modes struct {
+	Autocast  bytecode.Object
+	Gradients bytecode.Object // a bool
+}
+
+// TensorCall runs a torch function on fake tensors; see docs/contracts.md, section 3.
+func (s *Session) TensorCall(target bytecode.Object, arguments, keywords []bytecode.Object, modes Modes) (*Outcome, error) {
 	question := []bytecode.Object{target, &bytecode.List{Items: arguments}, &bytecode.List{Items: keywords}}
-	if autocast != nil {
-		question = append(question, autocast)
+	switch {
+	case modes.Autocast != nil && modes.Gradients != nil:
+		question = append(question, modes.Autocast, modes.Gradients)
+	case modes.Autocast != nil:
+		question = append(question, modes.Autocast)
+	case modes.Gradients != nil:
+		question = append(question, bytecode.None, modes.Gradients)
 	}
 	return s.outcome("tensor_call", question...)
 }

@@ -118,11 +118,11 @@ func TestOutcomes(t *testing.T) {
 	if err != nil || exception.Value != nil || exception.Raised != 1 || exception.Arguments[0] != (Constant{"no"}) {
 		t.Error(exception, err)
 	}
-	unsupported, err := s.TensorCall("torch.relu", nil, nil, nil)
+	unsupported, err := s.TensorCall("torch.relu", nil, nil, Modes{})
 	if err != nil || unsupported.Unsupported != "why" {
 		t.Error(unsupported, err)
 	}
-	tensor, err := s.TensorCall("torch.relu", nil, nil, nil)
+	tensor, err := s.TensorCall("torch.relu", nil, nil, Modes{})
 	if err != nil || tensor.Structure == nil || Field(tensor.Expansion, "nodes") != int64(0) {
 		t.Error(tensor, err)
 	}
@@ -172,7 +172,7 @@ func TestMalformedAnswers(t *testing.T) {
 		"dict_get":    func(s *Session) error { _, err := s.DictGet(1, "a"); return err },
 		"getattr":     func(s *Session) error { _, err := s.GetAttribute(1, "a"); return err },
 		"evaluate":    func(s *Session) error { _, err := s.Evaluate(int64(1), nil, nil); return err },
-		"tensor_call": func(s *Session) error { _, err := s.TensorCall("torch.relu", nil, nil, nil); return err },
+		"tensor_call": func(s *Session) error { _, err := s.TensorCall("torch.relu", nil, nil, Modes{}); return err },
 		"hash_equal":  func(s *Session) error { _, err := s.HashEqual(int64(1), int64(2)); return err },
 		"source_line": func(s *Session) error { _, err := s.SourceLine("a.py", 1); return err },
 	}

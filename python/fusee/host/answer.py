@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import sys
 import types
@@ -78,12 +79,21 @@ class Answers:
         return self._outcome(lambda: target(*positional, **named))
 
     def tensor_call(
-        self, target: Any, arguments: list[Any], keywords: list[Any], cast: autocast.Devices | None = None
+        self,
+        target: Any,
+        arguments: list[Any],
+        keywords: list[Any],
+        cast: autocast.Devices | None = None,
+        gradients: bool | None = None,
     ) -> Reply:
-        """Run a torch function on fake tensors, under autocast if its state is given."""
-        if cast is None:
-            return self._tensor_call(target, arguments, keywords)
-        with autocast.under(cast):
+        """Run a torch function on fake tensors, under autocast if its state is given, and with gradients on or off."""
+        with contextlib.ExitStack() as modes:
+            if cast is not None:
+                modes.enter_context(autocast.under(cast))
+            if gradients is not None:
+                import torch
+
+                modes.enter_context(torch.set_grad_enabled(gradients))
             return self._tensor_call(target, arguments, keywords)
 
     def _tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
