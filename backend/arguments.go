@@ -41,11 +41,15 @@ func (p *plan) call(op *operation) error {
 	return nil
 }
 
+// choosesKernel is the operator for which torch decides call by call between kernels that lay out their results differently.
+const choosesKernel = "aten.scaled_dot_product_attention.default"
+
 // layOut has the shim compare the strides of a new result with those that its row of the table claims, which were tested against eager on the CPU
 // only.
 func (p *plan) layOut(op *operation, output *tensor) error {
 	slot, made := p.slotOf[output]
-	if output == nil || !made || output.meta.Dim() < 2 || output.meta.Device.Type == "cpu" || len(op.node.Mutates) > 0 || op.isView() {
+	tested := output == nil || output.meta.Device.Type == "cpu" && op.node.Target != choosesKernel
+	if tested || !made || output.meta.Dim() < 2 || len(op.node.Mutates) > 0 || op.isView() {
 		return nil
 	}
 	strides, err := p.sizes(output.meta.Strides)

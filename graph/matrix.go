@@ -232,7 +232,11 @@ func (c *inference) fusedLayout(m *Meta) bool {
 	return !c.shapes.anyZero(m.Sizes) && c.shapes.IsOne(m.Strides[3])
 }
 
+// maskFits says whether the fused kernel takes the mask: for one of three dimensions torch computes attention step by step, laid out otherwise.
 func (c *inference) maskFits(mask, q, k *Meta) bool {
+	if mask.Dim() != 2 && mask.Dim() != 4 {
+		return false
+	}
 	scores := append(slices.Clone(q.Sizes[:3]), k.Sizes[2])
 	return c.shapes.broadcastsTo(mask.Sizes, scores) && (mask.DType == Bool || mask.DType == q.DType) && !c.graph.RequiresGrad(c.value("attn_mask"))
 }

@@ -172,3 +172,20 @@ def test_reductions_of_rows_elsewhere(width: int, dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(6)
     table = torch.randn(37, width, generator=generator, dtype=torch.float64).to(dtype)
     compare(GATHERED, [table, torch.randint(0, 37, (5, 17), generator=generator)])
+
+
+@pytest.mark.parametrize("mask", [(2, 7, 7), (1, 7, 7), (7, 7), (1, 2, 7, 7), (3, 1, 7, 7), (2, 1, 7)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32], ids=str)
+def test_attention_is_read_as_it_lies(mask: tuple[int, ...], dtype: torch.dtype) -> None:
+    """With a mask of three dimensions torch lays its result out in another way."""
+    drawn = torch.randn(mask)
+    given = drawn > 0.5 if dtype == torch.bool else drawn
+
+    def attend(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        query, key, value = x.view(3, 7, 2, 24).transpose(1, 2).split(8, dim=-1)
+        found = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        return found.transpose(1, 2).reshape(3, 7, 16) * 2
+
+    fusee.reset()
+    x = torch.randn(3, 7, 48)
+    torch.testing.assert_close(fusee.compile(attend)(x, given), attend(x, given), equal_nan=True)
