@@ -15,7 +15,7 @@ type drawRow struct {
 // drawRows lists the operators whose random numbers kernels draw.
 var drawRows = map[string]drawRow{
 	"aten.dropout.default":      {fits: fitsDropout, uniform: single, write: writeDropout, vectors: true},
-	"aten.dropout_.default":     {fits: fitsDropout, uniform: wide, write: writeDropoutInto},
+	"aten.dropout_.default":     {fits: fitsDropout, uniform: wide, write: writeDropoutInto, fusedOnly: true},
 	"aten.rand.default":         {fits: isFloat, uniform: wide, write: writeUniform},
 	"aten.rand_like.default":    {fits: isFloat, uniform: wide, write: writeUniform},
 	"aten.uniform_.default":     {fits: fitsUniform, uniform: wide, write: writeUniform},
