@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/errors"
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ func newServeCommand() *cobra.Command {
 			if stream == nil {
 				return errors.Newf("descriptor %d is not open", descriptor)
 			}
+			go endWithHost(os.Getppid())
 			server := service.New(version, trace.NewConnection(stream))
 			server.UseWorkers(ownProgram)
 			return server.Run()
@@ -48,4 +50,12 @@ func newServeCommand() *cobra.Command {
 	}
 	command.Flags().IntVar(&descriptor, "fd", descriptor, "descriptor of the socket to the Python process")
 	return command
+}
+
+// endWithHost ends this process once the one that started it is gone, which a long compile would not notice by its socket.
+func endWithHost(host int) {
+	for os.Getppid() == host {
+		time.Sleep(time.Second)
+	}
+	os.Exit(1)
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import _thread
 import os
 import signal
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ import pytest
 import torch
 
 import fusee
+from fusee.host import connection
 from fusee.host.connection import CONNECTION
 
 Use = Callable[..., None]
@@ -163,3 +166,20 @@ def test_compiling_while_answering_runs_plainly(scenario: Use) -> None:
     with miss.paused():
         check(fast)
     assert not fast.record.entries
+
+
+def test_a_compiler_ends_with_the_process_that_started_it() -> None:
+    """Its socket alone would not tell one that is busy, so here it stays open."""
+    ours, theirs = socket.socketpair()
+    script = f'"{connection.binary({})}" serve --fd {theirs.fileno()} & echo $!; wait'
+    with ours, theirs, subprocess.Popen(
+        ["sh", "-c", script], pass_fds=(theirs.fileno(),), stdout=subprocess.PIPE, text=True
+    ) as shell:
+        assert shell.stdout is not None
+        compiler = Path("/proc") / shell.stdout.readline().strip()
+        assert compiler.exists()
+        shell.kill()
+        deadline = time.monotonic() + 30
+        while compiler.exists() and "zombie" not in (compiler / "status").read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
