@@ -177,6 +177,7 @@ def test_a_compiler_ends_with_the_process_that_started_it() -> None:
     ) as shell:
         assert shell.stdout is not None
         compiler = Path("/proc") / shell.stdout.readline().strip()
+        time.sleep(1)  # until it has seen who started it
         assert compiler.exists()
         shell.kill()
         deadline = time.monotonic() + 30
