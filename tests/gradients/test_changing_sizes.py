@@ -23,11 +23,17 @@ Program = Callable[..., Tensor]
 # Operators whose gradients depend on a size as a number, or that give as many results as a size says: each size has
 # plans of its own.
 OWN_PLANS = {
+    "aten._adaptive_avg_pool2d_backward.default",
+    "aten.avg_pool2d_backward.default",
     "aten.chunk.default",
     "aten.conv1d.padding",
+    "aten.convolution_backward.default",
     "aten.cross_entropy_loss.default",
+    "aten.embedding_dense_backward.default",
     "aten.gather.default",
     "aten.matmul.default",
+    "aten.nll_loss2d_backward.default",
+    "aten.nll_loss_backward.default",
     "aten.scaled_dot_product_attention.default",
     "aten.slice.Tensor",
     "aten.split.Tensor",

@@ -246,7 +246,8 @@ def check(names: Sequence[str], got: Tensors, want: Tensors, exact: Tensors, can
         if not eager.dtype.is_floating_point:
             assert torch.equal(ours, eager), name
             continue
-        assert torch.equal(ours.isnan(), eager.isnan()), name
+        mistaken = eager.isnan() & ~reference.isnan()  # some processors' vectors have gelu(inf) as NaN, and not as inf
+        assert torch.equal(ours.isnan() & ~mistaken, eager.isnan() & ~mistaken), name
         infinite = eager.isinf() & reference.isinf()
         assert torch.equal(ours[infinite], eager[infinite]), name
         if eager.dtype == torch.float64:  # the reference is no more precise than the results
