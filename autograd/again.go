@@ -36,18 +36,11 @@ func expandRecorded(g *graph.Graph, state graph.State) (*graph.Graph, error) {
 	if slices.ContainsFunc(g.Nodes, frees) || slices.ContainsFunc(g.Nodes, ofInput) {
 		return nil, refuse("part of the history is gone, or begins at an argument that required no gradients")
 	}
-	state.GradMode = false
-	d := &differentiation{source: g, state: state, result: &Training{}, overwritten: newOverwritten()}
-	if err := d.checkPlainInputs(); err != nil {
-		return nil, err
-	}
-	finals, err := d.functionalUpToGradients()
+	j, finals, err := wholeJoiner(g, state)
 	if err != nil {
 		return nil, err
 	}
-	j := newJoiner(d)
-	j.whole = newWholeStep(d.result.Functional, d.leaves)
-	outlives := d.result.Functional.HistoryOf(finals, d.result.Functional.Nodes)
+	outlives := j.whole.functional.HistoryOf(finals, j.whole.functional.Nodes)
 	maps.Copy(j.whole.reached, outlives.Nodes)
 	if err := j.writeWhole(finals); err != nil {
 		return nil, err

@@ -32,22 +32,31 @@ func expand(g *graph.Graph, state graph.State) (*Whole, error) {
 	if err != nil {
 		return nil, err
 	}
-	state.GradMode = false
-	d := &differentiation{source: g, state: state, result: &Training{}, overwritten: newOverwritten()}
-	if err := d.checkPlainInputs(); err != nil {
-		return nil, err
-	}
-	finals, err := d.functionalUpToGradients()
+	j, finals, err := wholeJoiner(g, state)
 	if err != nil {
 		return nil, err
 	}
-	j := newJoiner(d)
-	j.whole = newWholeStep(d.result.Functional, d.leaves)
 	if err := j.writeWhole(finals); err != nil {
 		return nil, err
 	}
 	j.graph.Canonicalise()
 	return &Whole{j.graph, freed}, j.graph.Verify()
+}
+
+// wholeJoiner is what writes a graph together with the gradients that it asks for, and the graph's results in functional form.
+func wholeJoiner(g *graph.Graph, state graph.State) (*joiner, []graph.Value, error) {
+	state.GradMode = false
+	d := &differentiation{source: g, state: state, result: &Training{}, overwritten: newOverwritten()}
+	if err := d.checkPlainInputs(); err != nil {
+		return nil, nil, err
+	}
+	finals, err := d.functionalUpToGradients()
+	if err != nil {
+		return nil, nil, err
+	}
+	j := newJoiner(d)
+	j.whole = newWholeStep(d.result.Functional, d.leaves)
+	return j, finals, nil
 }
 
 // writeWhole writes the operations and the gradients that they ask for.
