@@ -20,14 +20,12 @@ MAKERS: dict[str, Make] = {
     "library": lambda x: x.to_mkldnn(),
     "quantized": lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
     "nested": lambda x: torch.nested.nested_tensor([x[:2], x[1:]]),
-    "jagged": lambda x: torch.nested.nested_tensor([x[:2], x[1:]], layout=torch.jagged),
     "meta": lambda x: x.to("meta"),
 }
 READERS: dict[str, Make] = {
     "compressed": lambda y: y.values(),
     "quantized": lambda y: y.dequantize(),
     "nested": lambda y: y.to_padded_tensor(0.0),
-    "jagged": lambda y: y.values(),
     "meta": lambda y: torch.ones(y.shape),
 }
 
@@ -52,3 +50,17 @@ def test_unusual_tensors_break_graphs_only(kind: str, origin: str) -> None:
         for _ in range(2):
             assert torch.equal(compiled(x, unusual), function(x, unusual))
     assert fusee.stats()["graphs"] >= 1
+
+
+def test_tensors_without_memory_are_made_within_graphs() -> None:
+    """No plan reaches their device, so Python runs the graph."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Size]:
+        total = x.sum(1)
+        total += torch.zeros(3, device="meta")
+        return total, (x + 1).to("meta").shape
+
+    fusee.reset()
+    x = torch.randn(3, 4)
+    found, expected = fusee.compile(function, fullgraph=True)(x), function(x)
+    assert torch.equal(found[0], expected[0]) and found[1] == expected[1]

@@ -216,8 +216,8 @@ class TensorCall:
         if isinstance(value, torch.Tensor):
             if tensors.is_wrapper(type(value)):
                 return "T", tensors.metadata(value), self._relation(value), *self._wrapper(value)
-            if not tensors.has_metadata(value):
-                raise Unfakeable(f"a tensor of layout {value.layout} on {value.device.type} comes out")
+            if not tensors.is_dense(value):
+                raise Unfakeable(f"a tensor of layout {value.layout} comes out")
             return "T", plain_metadata(value), self._relation(value)
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             raise Unfakeable("the result is a number that depends on data")

@@ -171,12 +171,15 @@ DEVICES = frozenset({"cpu", "cuda"})  # as the shim knows them
 
 def has_metadata(tensor: torch.Tensor) -> bool:
     """Whether metadata says what a tensor is: none of another layout (sparse, nested, mkldnn), of integers that stand
-    for numbers (quantized), or on a device without memory (meta)."""
-    read, cls = _readers(), type(tensor)
-    with _without_overrides(cls):
-        if read.layout(tensor) is not read.strided or read.is_quantized(tensor) or read.is_nested(tensor):
-            return False
-        return read.device(tensor).type in DEVICES
+    for numbers (quantized), or on a device without memory (meta). Instances of subclasses are looked at as such."""
+    read = _readers()
+    return type(tensor) not in read.plain or (is_dense(tensor) and read.device(tensor).type in DEVICES)
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has strides, and elements that are its values."""
+    read = _readers()
+    return read.layout(tensor) is read.strided and not read.is_quantized(tensor) and not read.is_nested(tensor)
 
 
 def metadata(tensor: torch.Tensor) -> Metadata:

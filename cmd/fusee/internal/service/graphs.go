@@ -41,6 +41,8 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 		compiled.Why = "another backend was asked for"
 	case pythonOnly:
 		compiled.Why = "an operation is not in the op table"
+	case elsewhere(g) != "":
+		compiled.Why = "no plan reaches a device of type " + elsewhere(g)
 	case g.HasGradients() && (request.derived.from != g || request.derived.training == nil):
 		s.expandGraph(compiled, request)
 	case g.HasGradients():
@@ -219,6 +221,18 @@ func kernelWithoutCode(plan *backend.Compiled) (name string, found bool) {
 		}
 	}
 	return "", false
+}
+
+// elsewhere is the type of a device that only PyTorch has operators for, such as meta; "" where a graph has no tensor on one.
+func elsewhere(g *graph.Graph) string {
+	for _, node := range g.Nodes {
+		for _, output := range node.Outputs {
+			if name := output.Meta.Device.Type; name != "cpu" && name != "cuda" && name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // needsAutograd tells graphs whose operations autograd must record.
