@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from . import _shim
+from . import _random, _shim
 from .host import slots
 
 
@@ -353,19 +353,15 @@ def warn_for(
 
 def keep(random: bool, *tensors: Any) -> tuple[Any, list[tuple[Any, Any]]]:
     """What a graph may write before it raises: the state of the CPU's generator, and the elements of tensors."""
-    import torch
-
     # data has a version counter of its own, and no history
-    return torch.default_generator.get_state() if random else None, [(t, t.data.clone()) for t in tensors]
+    return _random.state_of("cpu") if random else None, [(t, t.data.clone()) for t in tensors]
 
 
 def put_back(kept: tuple[Any, list[tuple[Any, Any]]]) -> None:
     """Undo what was written since ``keep``."""
-    import torch
-
     state, tensors = kept
     if state is not None:
-        torch.default_generator.set_state(state)
+        _random.set_back("cpu", state)
     for tensor, elements in tensors:
         tensor.data.copy_(elements)
 

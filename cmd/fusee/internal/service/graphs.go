@@ -45,9 +45,7 @@ func (s *Service) compileGraph(g *graph.Graph, request *request, pythonOnly bool
 		compiled.Why = "no plan reaches a device of type " + elsewhere(g)
 	case g.HasGradients() && (request.derived.from != g || request.derived.training == nil):
 		s.expandGraph(compiled, request)
-	case g.HasGradients():
-		s.trainGraph(compiled, request)
-	case needsAutograd(g):
+	case g.HasGradients() || needsAutograd(g):
 		s.trainGraph(compiled, request)
 	case returnsDetached(g):
 		compiled.Why = "it returns a view, detached from gradients, of an argument that they flow through"
