@@ -77,6 +77,22 @@ func (in *Interpreter) handled() Value {
 	return nil
 }
 
+// isCompiling is the answer to is_compiling() at this step.
+func (in *Interpreter) isCompiling() bool {
+	if in.steps >= in.plainFrom {
+		return false
+	}
+	in.toldCompiling = in.steps
+	return true
+}
+
+// raisedForCompiler says whether an exception of the capture may be there for what the program does where is_compiling() is True, and so is not to
+// reach the user: Python would run the function with the answer False.
+func (in *Interpreter) raisedForCompiler(exception Value) bool {
+	instance, made := exception.(*Instance)
+	return in.toldCompiling > 0 && made && instance.exception != nil && instance.exception.raisedAt > 0
+}
+
 // nothingHandled guards that no caller of the captured function handles an exception, which bare raise and sys.exc_info() would find.
 func (in *Interpreter) nothingHandled() error {
 	if in.request.Handling {

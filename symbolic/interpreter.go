@@ -2,6 +2,8 @@ package symbolic
 
 import (
 	"github.com/cockroachdb/errors"
+	"maps"
+	"math"
 
 	"fusee/bytecode"
 	"fusee/graph"
@@ -48,54 +50,56 @@ type Options struct {
 // Interpreter captures one function once. It is used for one attempt and thrown away; attempts differ in the steps that are
 // forced to break.
 type Interpreter struct {
-	session     *trace.Session
-	request     Request
-	program     *guards.Program
-	graph       *graph.Graph
-	inputs      []*Tensor // the graph's tensor inputs in order
-	arguments   []Value   // what the graph is called with: tensors and numbers
-	values      map[trace.ObjectID]Value
-	codes       map[*bytecode.Code]*codeInfo
-	state       graph.State
-	initial     graph.State
-	autocast    Autocast
-	effects     []effect
-	released    map[trace.ObjectID]bool // objects that variables held and hold no longer
-	templates   []trace.ObjectID        // classes made for this capture, which the rewritten code makes anew: guards look at them, so it keeps them
-	frame       *Frame
-	depth       int
-	nesting     int
-	steps       int
-	activity    int // grows with everything that cannot be taken back
-	outside     int // grows with every change of something that was there before the call
-	classesMade int
-	forced      map[int]*Unsupported
-	loops       map[int]bool // forced steps at which Python runs a whole loop
-	leaving     *plainLoop   // the loop of the break that is being written
-	nodesSeen   int
-	tensorStep  int // the step of the last tensor operation
-	tail        *adapter
-	result      *Result
-	classes     map[string]*Class
-	builtins    map[string]Value
-	notes       []Break
-	warnings    []string
-	numbers     map[*guards.Source]*Number
-	symbols     map[string]*Number                // by name of the graph's symbol
-	static      map[string]bool                   // keys of sources that are constants after all
-	owners      map[trace.ObjectID]trace.ObjectID // of dicts that hold the attributes of an object
-	choices     []*chosenTensor
-	reshaped    []*reshapedTensor
-	tensors     []*Tensor // made by the graph's nodes
-	generators  []*Generator
-	freed       []freedHistory // by gradients that the graph asks for
-	derivation  derivation
-	risks       []risk
-	madeAt      map[*graph.Node]int // steps
-	nodesNoted  int                 // the number of nodes that have their steps
-	retained    []retainedTensor
-	hooks       []*gradientHook
-	wired       []graph.Value // tensors that the host was told about, by number
+	session       *trace.Session
+	request       Request
+	program       *guards.Program
+	graph         *graph.Graph
+	inputs        []*Tensor // the graph's tensor inputs in order
+	arguments     []Value   // what the graph is called with: tensors and numbers
+	values        map[trace.ObjectID]Value
+	codes         map[*bytecode.Code]*codeInfo
+	state         graph.State
+	initial       graph.State
+	autocast      Autocast
+	effects       []effect
+	released      map[trace.ObjectID]bool // objects that variables held and hold no longer
+	templates     []trace.ObjectID        // classes made for this capture, which the rewritten code makes anew: guards look at them, so it keeps them
+	frame         *Frame
+	depth         int
+	nesting       int
+	steps         int
+	activity      int // grows with everything that cannot be taken back
+	outside       int // grows with every change of something that was there before the call
+	classesMade   int
+	plainFrom     int // the step from which is_compiling() is False
+	toldCompiling int // the last step at which it was True, 0 for none
+	forced        map[int]*Unsupported
+	loops         map[int]bool // forced steps at which Python runs a whole loop
+	leaving       *plainLoop   // the loop of the break that is being written
+	nodesSeen     int
+	tensorStep    int // the step of the last tensor operation
+	tail          *adapter
+	result        *Result
+	classes       map[string]*Class
+	builtins      map[string]Value
+	notes         []Break
+	warnings      []string
+	numbers       map[*guards.Source]*Number
+	symbols       map[string]*Number                // by name of the graph's symbol
+	static        map[string]bool                   // keys of sources that are constants after all
+	owners        map[trace.ObjectID]trace.ObjectID // of dicts that hold the attributes of an object
+	choices       []*chosenTensor
+	reshaped      []*reshapedTensor
+	tensors       []*Tensor // made by the graph's nodes
+	generators    []*Generator
+	freed         []freedHistory // by gradients that the graph asks for
+	derivation    derivation
+	risks         []risk
+	madeAt        map[*graph.Node]int // steps
+	nodesNoted    int                 // the number of nodes that have their steps
+	retained      []retainedTensor
+	hooks         []*gradientHook
+	wired         []graph.Value // tensors that the host was told about, by number
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int
@@ -134,6 +138,7 @@ type restart struct {
 	step    int
 	reason  *Unsupported
 	loop    bool // which is at the head of a loop that Python runs
+	plainly bool // where is_compiling() was asked, and is to be False: what the program does for a compiler alone raised
 	numbers []*Number
 }
 
@@ -142,10 +147,10 @@ func (r *restart) Error() string { return "capture again, and break or pin numbe
 // Capture runs the request to its end or to the first graph break. The session's transport answers the questions.
 func Capture(session *trace.Session, request Request) (*Result, error) {
 	forced, static, owners := map[int]*Unsupported{}, map[string]bool{}, map[trace.ObjectID]trace.ObjectID{}
-	loops := map[int]bool{}
+	loops, plainFrom := map[int]bool{}, math.MaxInt
 	for attempt := 0; ; attempt++ {
 		in := newInterpreter(session, request, forced)
-		in.static, in.owners, in.loops = static, owners, loops
+		in.static, in.owners, in.loops, in.plainFrom = static, owners, loops, plainFrom
 		err := in.capture()
 		var again *restart
 		if err == nil {
@@ -154,6 +159,11 @@ func Capture(session *trace.Session, request Request) (*Result, error) {
 		if !errors.As(err, &again) || attempt > 100 || forced[again.step] != nil {
 			return nil, err
 		}
+		if again.plainly {
+			plainFrom = earlierPlain(plainFrom, again.step)
+			maps.DeleteFunc(forced, func(step int, _ *Unsupported) bool { return step >= plainFrom })
+			continue
+		}
 		for _, number := range again.numbers {
 			static[number.key()] = true
 		}
@@ -161,6 +171,15 @@ func Capture(session *trace.Session, request Request) (*Result, error) {
 			forced[again.step], loops[again.step] = again.reason, again.loop
 		}
 	}
+}
+
+// earlierPlain is the step from which is_compiling() is False in the next attempt: that of the last question answered otherwise, since what is done
+// for a compiler keeps graphs whole, and the first one where that was not enough.
+func earlierPlain(plainFrom, asked int) int {
+	if plainFrom == math.MaxInt {
+		return asked
+	}
+	return 0
 }
 
 func newInterpreter(session *trace.Session, request Request, forced map[int]*Unsupported) *Interpreter {
@@ -198,6 +217,9 @@ func (in *Interpreter) capture() error {
 	}
 	var raised *Raised
 	if errors.As(err, &raised) {
+		if in.raisedForCompiler(raised.Exception) {
+			return &restart{step: in.toldCompiling, plainly: true}
+		}
 		// Python itself raises it, at the instruction where it came up, with the user's own traceback.
 		return &restart{step: raised.step, reason: &Unsupported{reasonException, raised.Exception.class.name}}
 	}

@@ -542,7 +542,7 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 	case "torch.compiler", "torch._utils", "torch._dynamo.external_utils", "fusee", "fusee.api", "fusee._api":
 		switch f.qualname {
 		case "is_compiling", "is_dynamo_compiling":
-			return boolean(true), true, nil
+			return boolean(in.isCompiling()), true, nil
 		case "is_exporting":
 			return boolean(false), true, nil
 		case "graph_break":
