@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 import fusee
 from fusee import _random
-from fusee.errors import HostFailure
+from fusee.host import miss
 
 FUSED = {"random": "fused"}
 CPU = torch.device("cpu")
@@ -169,13 +170,27 @@ def test_whole_step() -> None:
 
 
 def test_eagers_numbers_are_pytorchs_where_kernels_draw_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_random, "left_to_pytorch", False)
     monkeypatch.setattr(_random, "reproduces", lambda device: device != 1)
-    _random.check([("generator", 1, 0, [], []), ("free", 1)])
-    assert not _random.left_to_pytorch
-    with pytest.raises(HostFailure):
-        _random.check([("free", 1), ("generator", 1, 1, [], [])])
-    assert _random.left_to_pytorch
+    assert _random.reproduces_all([("generator", 1, 0, [], []), ("free", 1)])
+    assert not _random.reproduces_all([("free", 1), ("generator", 1, 1, [], [])])
+
+
+def test_the_next_compile_leaves_random_numbers_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, asked = [False, True], []
+    request = miss._request
+
+    def noted(*arguments: Any) -> dict[str, Any]:
+        asked.append(request(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr(_random, "reproduces_all", lambda steps: answers.pop(0))
+    monkeypatch.setattr(miss, "_request", noted)
+    compiled = fusee.compile(lambda x: x * 2 + 1)
+    with pytest.warns(UserWarning, match="are not those of kernels"):
+        assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 3.0))
+    assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 3.0))
+    assert ["library_draws" in each for each in asked] == [False, True]
+    assert not answers
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import marshal
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _helpers, _random, _shim, backends, logs, pygraph, training
@@ -90,16 +90,23 @@ class Installer:
             options = self._family.options
             if graph.get("autocast") and graph["plan"].get("apart"):
                 return self._in_python(graph)  # as the fallback does, for which autocast must be on
-            _random.check(graph["plan"]["steps"])
+            self._check_draws(graph["plan"]["steps"])
             plan = _shim.LaunchPlan(graph["plan"], self._fallback(graph) if "nodes" in graph else None)
             run = recording.wrap(plan, graph, options.mode, options.changed)
             run = _within(_without_autocast(), run) if graph.get("autocast") else run
             return training.with_freed_history(run, graph) if graph.get("freed") else run
         if graph["runs"] == "training":
-            _random.check(graph["training"]["forward"]["steps"])
+            self._check_draws(graph["training"]["forward"]["steps"])
             trained = training.TrainedGraph(graph, Answers(self._table).build)
             return _within(_without_autocast(), trained) if graph.get("autocast") else trained
         return self._in_python(graph)
+
+    def _check_draws(self, steps: Iterable[Any]) -> None:
+        """HostFailure where kernels of a plan would not draw what eager draws; the next compile leaves that to it."""
+        if not _random.reproduces_all(steps):
+            self._family.library_draws = True
+            text = "this PyTorch's random numbers on a GPU are not those of kernels: its operators draw from now on"
+            raise HostFailure("random numbers", text)
 
     def _fallback(self, graph: dict[str, Any]) -> Callable[..., Any]:
         """What runs a graph instead of its plan where that does not fit a call, built when that happens first."""

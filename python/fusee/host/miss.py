@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _random, _shim, warn
+from .. import _shim, warn
 from ..errors import HostFailure, Unsupported
 from ..options import Options
 from . import autocast, remembered, reports
@@ -298,7 +298,7 @@ def _request(table: ObjectTable, miss: _Miss) -> dict[str, Any]:
         "changed": miss.target.changes.wire(table),
         "backend": "fusee" if options.backend == "fusee" else "python",
         "mode": options.mode,
-        **({"library_draws": True} if _random.left_to_pytorch else {}),
+        **({"library_draws": True} if miss.target.family.library_draws else {}),
         "state": state(),
         "settings": options.changed,
         "entries": len(miss.record.entries),

@@ -22,6 +22,7 @@ class Family:
         self.options = options
         self.functions: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
         self.compiles = 0
+        self.library_draws = False  # kernels would not draw the random numbers that this PyTorch draws
 
 
 class Target:
