@@ -158,6 +158,8 @@ func (e *emitter) compute(in *loop.Instruction) operand {
 	case loop.OpSelect:
 		typ := vectorType(in.Type, lanes)
 		text = e.assign("select %s %s, %s %s, %s %s", wide("i1", lanes), args[0], typ, args[1], typ, args[2])
+	case loop.OpExp:
+		text = e.exponential(in, argument, lanes, args)
 	default:
 		text = e.operation(in.Op, argument, lanes, args)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Functions of float32 are computed in double and rounded once, which makes them correct to within 0.51 units in the last place. For the most used ones
-// short polynomials below reach the 2^-32 that takes; the others call libmvec's double variants.
+// short polynomials below reach the 2^-32 that takes; the others call libmvec's double variants. Most exp are expSingle.
 var cores = map[loop.Op]func(c *core, x string) string{
 	loop.OpExp:   (*core).exp,
 	loop.OpExp2:  func(c *core, x string) string { return c.exp(c.mul(x, c.number(math.Ln2))) },
@@ -20,17 +20,25 @@ var cores = map[loop.Op]func(c *core, x string) string{
 	loop.OpErf:   (*core).erf,
 }
 
-// core appends arithmetic on vectors of doubles.
+// core appends arithmetic on vectors of one type of floats.
 type core struct {
 	*emitter
+	typ   loop.Type
 	lanes int
 }
 
-func (c *core) vector() string { return vectorType(loop.F64, c.lanes) }
+func (c *core) vector() string { return vectorType(c.typ, c.lanes) }
 
-func (c *core) number(value float64) string { return floatConstant(loop.F64, value, c.lanes) }
+func (c *core) integers() loop.Type {
+	if c.typ == loop.F32 {
+		return loop.I32
+	}
+	return loop.I64
+}
 
-func (c *core) integer(value int64) string { return integerConstant(loop.I64, value, c.lanes) }
+func (c *core) number(value float64) string { return floatConstant(c.typ, value, c.lanes) }
+
+func (c *core) integer(value int64) string { return integerConstant(c.integers(), value, c.lanes) }
 
 func (c *core) float(instruction, left, right string) string {
 	return c.assign("%s %s %s, %s", instruction, c.vector(), left, right)
@@ -42,20 +50,20 @@ func (c *core) mul(left, right string) string    { return c.float("fmul", left, 
 func (c *core) div(left, right string) string    { return c.float("fdiv", left, right) }
 func (c *core) less(left, right string) string   { return c.float("fcmp olt", left, right) }
 func (c *core) equal(left, right string) string  { return c.float("fcmp oeq", left, right) }
-func (c *core) pick(test, yes, no string) string { return c.choose(test, loop.F64, c.lanes, yes, no) }
+func (c *core) pick(test, yes, no string) string { return c.choose(test, c.typ, c.lanes, yes, no) }
 func (c *core) fma(a, b, d string) string {
-	return c.intrinsic("fma", loop.F64, c.lanes, []string{a, b, d})
+	return c.intrinsic("fma", c.typ, c.lanes, []string{a, b, d})
 }
 func (c *core) bits(op, left, right string) string {
-	return c.assign("%s %s %s, %s", op, wide("i64", c.lanes), left, right)
+	return c.assign("%s %s %s, %s", op, vectorType(c.integers(), c.lanes), left, right)
 }
 
 func (c *core) toBits(x string) string {
-	return c.assign("bitcast %s %s to %s", c.vector(), x, wide("i64", c.lanes))
+	return c.assign("bitcast %s %s to %s", c.vector(), x, vectorType(c.integers(), c.lanes))
 }
 
 func (c *core) fromBits(x string) string {
-	return c.assign("bitcast %s %s to %s", wide("i64", c.lanes), x, c.vector())
+	return c.assign("bitcast %s %s to %s", vectorType(c.integers(), c.lanes), x, c.vector())
 }
 
 // polynomial evaluates coefficients, highest power first, by Horner's rule.
@@ -154,7 +162,7 @@ func (e *emitter) math32(op loop.Op, function mathFunction, lanes int, args []st
 	}
 	var result string
 	if write, ok := cores[op]; ok {
-		result = write(&core{e, lanes}, wide[0])
+		result = write(&core{e, loop.F64, lanes}, wide[0])
 	} else {
 		result = e.math(function, loop.F64, lanes, wide)
 	}

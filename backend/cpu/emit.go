@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "9"
+const Version = "10"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -21,7 +21,7 @@ func Emit(kernel *loop.Kernel, target Target) string {
 	}
 	e := &emitter{
 		function: newFunction(), kernel: kernel, target: target, current: 1, vector: -1,
-		pointers: map[*loop.Access]string{}, values: make([]operand, kernel.Values()),
+		pointers: map[*loop.Access]string{}, values: make([]operand, kernel.Values()), nested: nested(kernel),
 	}
 	e.native = nativeLanes(kernel, target)
 	e.arguments()
@@ -57,6 +57,7 @@ type emitter struct {
 	index    []string                // position along each dimension entered, of the first lane
 	pointers map[*loop.Access]string // address of the first lane, by the dimensions entered so far
 	values   []operand
+	nested   map[*loop.Instruction]bool
 	scratch  bool          // some store may be diverted to the stack
 	fails    bool          // some index may be out of range
 	stage    *loop.Stage   // whose inner loops are open

@@ -64,13 +64,18 @@ func (e *emitter) math(function mathFunction, typ loop.Type, lanes int, args []s
 	for index := range types {
 		types[index] = typeName
 	}
+	return e.inPieces(typ, width, lanes, args, func(piece []string) string { return e.call(typeName, name, types, piece) })
+}
+
+// inPieces computes pieces of width lanes by themselves.
+func (e *emitter) inPieces(typ loop.Type, width, lanes int, args []string, compute func(piece []string) string) string {
 	var pieces []string
 	for first := 0; first < lanes; first += width {
 		piece := make([]string, len(args))
 		for index, arg := range args {
 			piece[index] = e.resize(typ, arg, lanes, first, width)
 		}
-		pieces = append(pieces, e.call(typeName, name, types, piece))
+		pieces = append(pieces, compute(piece))
 	}
 	return e.join(typ, pieces, width, lanes)
 }

@@ -14,14 +14,15 @@ type Target struct {
 	Name        string // LLVM's name of the level
 	VectorBytes int    // width of a vector register
 	VectorMath  bool   // the C library has vector variants of mathematical functions
+	scales      bool   // has vscalefps
 	mangling    byte   // letter of the level in the vector function ABI's names
 }
 
 func targets() []Target {
 	return []Target{
-		{"x86-64-v2", 16, true, 'b'},
-		{"x86-64-v3", 32, true, 'd'},
-		{"x86-64-v4", 64, true, 'e'},
+		{"x86-64-v2", 16, true, false, 'b'},
+		{"x86-64-v3", 32, true, false, 'd'},
+		{"x86-64-v4", 64, true, true, 'e'},
 	}
 }
 

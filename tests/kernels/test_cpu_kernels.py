@@ -501,6 +501,21 @@ def test_loss_leaves_no_library_call_and_no_wide_copy(planner: Planner) -> None:
     assert torch.allclose(got.double(), want, rtol=1e-6)
 
 
+def test_exp_over_its_range(planner: Planner) -> None:
+    x = torch.cat(
+        [
+            torch.linspace(-105, 89.5, 200003),
+            torch.linspace(-1, 1, 50021),
+            torch.tensor([math.inf, -math.inf, math.nan, -3e38, 3e38]),
+        ]
+    )
+    (got,) = planner.compile(torch.exp, x)(x)
+    exact = x.double().exp()
+    normal = exact > torch.finfo(x.dtype).tiny
+    assert units(got, exact, x.dtype)[normal].max() <= 0.62 and units(got, exact, x.dtype)[~normal].max() <= 0.8
+    assert torch.equal(got.isnan(), x.isnan()) and torch.equal(got.isinf(), x > 88.72283)
+
+
 def test_every_target_ignored(planner: Planner) -> None:
     x, target = torch.randn(4, 5), torch.full((4,), -100)
     compiled = planner.compile(lambda x, target: F.cross_entropy(x, target), x, target)

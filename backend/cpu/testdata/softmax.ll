@@ -6,7 +6,7 @@ entry:
   %v4 = load ptr, ptr %v3
   br label %loop5.head
 loop5.head:
-  %v6 = phi i64 [ %begin, %entry ], [ %v6.next, %loop191.exit ]
+  %v6 = phi i64 [ %begin, %entry ], [ %v6.next, %loop227.exit ]
   %v6.more = icmp slt i64 %v6, %end
   br i1 %v6.more, label %loop5.body, label %loop5.exit
 loop5.body:
@@ -109,7 +109,7 @@ loop69.exit:
   br label %loop82.head
 loop82.head:
   %v83 = phi i64 [ 0, %loop69.exit ], [ %v83.next, %loop82.body ]
-  %v84 = phi <16 x double> [ splat (double 0x0000000000000000), %loop69.exit ], [ %v112, %loop82.body ]
+  %v84 = phi <16 x double> [ splat (double 0x0000000000000000), %loop69.exit ], [ %v124, %loop82.body ]
   %v83.more = icmp slt i64 %v83, %v81
   br i1 %v83.more, label %loop82.body, label %loop82.exit
 loop82.body:
@@ -118,166 +118,214 @@ loop82.body:
   %v87 = insertelement <16 x float> poison, float %v78, i32 0
   %v88 = shufflevector <16 x float> %v87, <16 x float> poison, <16 x i32> zeroinitializer
   %v89 = fsub <16 x float> %v86, %v88
-  %v90 = fpext <16 x float> %v89 to <16 x double>
-  %v91 = fcmp olt <16 x double> splat (double 0x4056800000000000), %v90
-  %v92 = select <16 x i1> %v91, <16 x double> splat (double 0x4056800000000000), <16 x double> %v90
-  %v93 = fcmp olt <16 x double> %v92, splat (double 0xC05B800000000000)
-  %v94 = select <16 x i1> %v93, <16 x double> splat (double 0xC05B800000000000), <16 x double> %v92
-  %v95 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v94, <16 x double> splat (double 0x3FF71547652B82FE), <16 x double> splat (double 0x4338000000000000))
-  %v96 = fsub <16 x double> %v95, splat (double 0x4338000000000000)
-  %v97 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v96, <16 x double> splat (double 0xBFE62E42FEFA39EF), <16 x double> %v94)
-  %v98 = bitcast <16 x double> %v95 to <16 x i64>
-  %v99 = shl <16 x i64> %v98, splat (i64 52)
-  %v100 = call <16 x double> @llvm.fma.v16f64(<16 x double> splat (double 0x3F2A15179D80AE96), <16 x double> %v97, <16 x double> splat (double 0x3F56D7543E4127B8))
-  %v101 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v100, <16 x double> %v97, <16 x double> splat (double 0x3F81110C632A3088))
-  %v102 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v101, <16 x double> %v97, <16 x double> splat (double 0x3FA5554ACCFDB593))
-  %v103 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v102, <16 x double> %v97, <16 x double> splat (double 0x3FC55555567532AD))
-  %v104 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v103, <16 x double> %v97, <16 x double> splat (double 0x3FE000000287F871))
-  %v105 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v104, <16 x double> %v97, <16 x double> splat (double 0x3FF0000000000000))
-  %v106 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v97, <16 x double> %v105, <16 x double> splat (double 0x3FF0000000000000))
-  %v107 = bitcast <16 x double> %v106 to <16 x i64>
-  %v108 = add <16 x i64> %v107, %v99
-  %v109 = bitcast <16 x i64> %v108 to <16 x double>
-  %v110 = fptrunc <16 x double> %v109 to <16 x float>
-  %v111 = fpext <16 x float> %v110 to <16 x double>
-  %v112 = fadd <16 x double> %v84, %v111
+  %v90 = fcmp olt <16 x float> splat (float 0x4056400000000000), %v89
+  %v91 = select <16 x i1> %v90, <16 x float> splat (float 0x4056400000000000), <16 x float> %v89
+  %v92 = fcmp olt <16 x float> %v91, splat (float 0xC05A000000000000)
+  %v93 = select <16 x i1> %v92, <16 x float> splat (float 0x0000000000000000), <16 x float> %v91
+  %v94 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v93, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v95 = fsub <16 x float> %v94, splat (float 0x4168000000000000)
+  %v96 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v95, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v93)
+  %v97 = fmul <16 x float> %v95, splat (float 0x3E205C6100000000)
+  %v98 = fmul <16 x float> %v96, %v96
+  %v99 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F2A1267E0000000), <16 x float> %v96, <16 x float> splat (float 0x3F56D44E40000000))
+  %v100 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v99, <16 x float> %v96, <16 x float> splat (float 0x3F81110E00000000))
+  %v101 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v100, <16 x float> %v96, <16 x float> splat (float 0x3FA5554E80000000))
+  %v102 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v101, <16 x float> %v96, <16 x float> splat (float 0x3FC5555560000000))
+  %v103 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v102, <16 x float> %v96, <16 x float> splat (float 0x3FE0000000000000))
+  %v104 = fadd <16 x float> splat (float 0x3FF0000000000000), %v96
+  %v105 = fsub <16 x float> %v104, splat (float 0x3FF0000000000000)
+  %v106 = fsub <16 x float> %v96, %v105
+  %v107 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v98, <16 x float> splat (float 0x3FE0000000000000), <16 x float> %v104)
+  %v108 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v97, <16 x float> %v107, <16 x float> %v106)
+  %v109 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v98, <16 x float> %v103, <16 x float> %v108)
+  %v110 = fadd <16 x float> %v104, %v109
+  %v111 = bitcast <16 x float> %v94 to <16 x i32>
+  %v112 = shl <16 x i32> %v111, splat (i32 23)
+  %v113 = ashr <16 x i32> %v112, splat (i32 1)
+  %v114 = and <16 x i32> %v113, splat (i32 -8388608)
+  %v115 = sub <16 x i32> %v112, %v114
+  %v116 = add <16 x i32> %v115, splat (i32 1065353216)
+  %v117 = bitcast <16 x i32> %v116 to <16 x float>
+  %v118 = bitcast <16 x float> %v110 to <16 x i32>
+  %v119 = add <16 x i32> %v118, %v114
+  %v120 = bitcast <16 x i32> %v119 to <16 x float>
+  %v121 = fmul <16 x float> %v120, %v117
+  %v122 = select <16 x i1> %v92, <16 x float> splat (float 0x0000000000000000), <16 x float> %v121
+  %v123 = fpext <16 x float> %v122 to <16 x double>
+  %v124 = fadd <16 x double> %v84, %v123
   %v83.next = add i64 %v83, 16
   br label %loop82.head
 loop82.exit:
-  %v113 = shufflevector <16 x double> %v84, <16 x double> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v114 = shufflevector <16 x double> %v84, <16 x double> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v115 = fadd <8 x double> %v113, %v114
-  %v116 = shufflevector <8 x double> %v115, <8 x double> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v117 = shufflevector <8 x double> %v115, <8 x double> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v118 = fadd <4 x double> %v116, %v117
-  %v119 = shufflevector <4 x double> %v118, <4 x double> poison, <2 x i32> <i32 0, i32 1>
-  %v120 = shufflevector <4 x double> %v118, <4 x double> poison, <2 x i32> <i32 2, i32 3>
-  %v121 = fadd <2 x double> %v119, %v120
-  %v122 = extractelement <2 x double> %v121, i32 0
-  %v123 = extractelement <2 x double> %v121, i32 1
-  %v124 = fadd double %v122, %v123
-  %v125 = fadd double 0x0000000000000000, %v124
-  br label %loop126.head
-loop126.head:
-  %v127 = phi i64 [ %v81, %loop82.exit ], [ %v127.next, %loop126.body ]
-  %v128 = phi double [ %v125, %loop82.exit ], [ %v154, %loop126.body ]
-  %v127.more = icmp slt i64 %v127, 33
-  br i1 %v127.more, label %loop126.body, label %loop126.exit
-loop126.body:
-  %v129 = getelementptr float, ptr %v8, i64 %v127
-  %v130 = load float, ptr %v129, align 4
-  %v131 = fsub float %v130, %v78
-  %v132 = fpext float %v131 to double
-  %v133 = fcmp olt double 0x4056800000000000, %v132
-  %v134 = select i1 %v133, double 0x4056800000000000, double %v132
-  %v135 = fcmp olt double %v134, 0xC05B800000000000
-  %v136 = select i1 %v135, double 0xC05B800000000000, double %v134
-  %v137 = call double @llvm.fma.f64(double %v136, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %v138 = fsub double %v137, 0x4338000000000000
-  %v139 = call double @llvm.fma.f64(double %v138, double 0xBFE62E42FEFA39EF, double %v136)
-  %v140 = bitcast double %v137 to i64
-  %v141 = shl i64 %v140, 52
-  %v142 = call double @llvm.fma.f64(double 0x3F2A15179D80AE96, double %v139, double 0x3F56D7543E4127B8)
-  %v143 = call double @llvm.fma.f64(double %v142, double %v139, double 0x3F81110C632A3088)
-  %v144 = call double @llvm.fma.f64(double %v143, double %v139, double 0x3FA5554ACCFDB593)
-  %v145 = call double @llvm.fma.f64(double %v144, double %v139, double 0x3FC55555567532AD)
-  %v146 = call double @llvm.fma.f64(double %v145, double %v139, double 0x3FE000000287F871)
-  %v147 = call double @llvm.fma.f64(double %v146, double %v139, double 0x3FF0000000000000)
-  %v148 = call double @llvm.fma.f64(double %v139, double %v147, double 0x3FF0000000000000)
-  %v149 = bitcast double %v148 to i64
-  %v150 = add i64 %v149, %v141
-  %v151 = bitcast i64 %v150 to double
-  %v152 = fptrunc double %v151 to float
-  %v153 = fpext float %v152 to double
-  %v154 = fadd double %v128, %v153
-  %v127.next = add i64 %v127, 1
-  br label %loop126.head
-loop126.exit:
-  %v155 = fptrunc double %v128 to float
-  %v156 = sub i64 33, 0
-  %v157 = and i64 %v156, -16
-  %v158 = add i64 0, %v157
-  br label %loop159.head
-loop159.head:
-  %v160 = phi i64 [ 0, %loop126.exit ], [ %v160.next, %loop159.body ]
-  %v160.more = icmp slt i64 %v160, %v158
-  br i1 %v160.more, label %loop159.body, label %loop159.exit
-loop159.body:
-  %v161 = getelementptr float, ptr %v8, i64 %v160
-  %v162 = getelementptr float, ptr %v10, i64 %v160
-  %v163 = load <16 x float>, ptr %v161, align 4
-  %v164 = insertelement <16 x float> poison, float %v78, i32 0
-  %v165 = shufflevector <16 x float> %v164, <16 x float> poison, <16 x i32> zeroinitializer
-  %v166 = fsub <16 x float> %v163, %v165
-  %v167 = fpext <16 x float> %v166 to <16 x double>
-  %v168 = fcmp olt <16 x double> splat (double 0x4056800000000000), %v167
-  %v169 = select <16 x i1> %v168, <16 x double> splat (double 0x4056800000000000), <16 x double> %v167
-  %v170 = fcmp olt <16 x double> %v169, splat (double 0xC05B800000000000)
-  %v171 = select <16 x i1> %v170, <16 x double> splat (double 0xC05B800000000000), <16 x double> %v169
-  %v172 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v171, <16 x double> splat (double 0x3FF71547652B82FE), <16 x double> splat (double 0x4338000000000000))
-  %v173 = fsub <16 x double> %v172, splat (double 0x4338000000000000)
-  %v174 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v173, <16 x double> splat (double 0xBFE62E42FEFA39EF), <16 x double> %v171)
-  %v175 = bitcast <16 x double> %v172 to <16 x i64>
-  %v176 = shl <16 x i64> %v175, splat (i64 52)
-  %v177 = call <16 x double> @llvm.fma.v16f64(<16 x double> splat (double 0x3F2A15179D80AE96), <16 x double> %v174, <16 x double> splat (double 0x3F56D7543E4127B8))
-  %v178 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v177, <16 x double> %v174, <16 x double> splat (double 0x3F81110C632A3088))
-  %v179 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v178, <16 x double> %v174, <16 x double> splat (double 0x3FA5554ACCFDB593))
-  %v180 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v179, <16 x double> %v174, <16 x double> splat (double 0x3FC55555567532AD))
-  %v181 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v180, <16 x double> %v174, <16 x double> splat (double 0x3FE000000287F871))
-  %v182 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v181, <16 x double> %v174, <16 x double> splat (double 0x3FF0000000000000))
-  %v183 = call <16 x double> @llvm.fma.v16f64(<16 x double> %v174, <16 x double> %v182, <16 x double> splat (double 0x3FF0000000000000))
-  %v184 = bitcast <16 x double> %v183 to <16 x i64>
-  %v185 = add <16 x i64> %v184, %v176
-  %v186 = bitcast <16 x i64> %v185 to <16 x double>
-  %v187 = fptrunc <16 x double> %v186 to <16 x float>
-  %v188 = insertelement <16 x float> poison, float %v155, i32 0
+  %v125 = shufflevector <16 x double> %v84, <16 x double> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v126 = shufflevector <16 x double> %v84, <16 x double> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v127 = fadd <8 x double> %v125, %v126
+  %v128 = shufflevector <8 x double> %v127, <8 x double> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v129 = shufflevector <8 x double> %v127, <8 x double> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v130 = fadd <4 x double> %v128, %v129
+  %v131 = shufflevector <4 x double> %v130, <4 x double> poison, <2 x i32> <i32 0, i32 1>
+  %v132 = shufflevector <4 x double> %v130, <4 x double> poison, <2 x i32> <i32 2, i32 3>
+  %v133 = fadd <2 x double> %v131, %v132
+  %v134 = extractelement <2 x double> %v133, i32 0
+  %v135 = extractelement <2 x double> %v133, i32 1
+  %v136 = fadd double %v134, %v135
+  %v137 = fadd double 0x0000000000000000, %v136
+  br label %loop138.head
+loop138.head:
+  %v139 = phi i64 [ %v81, %loop82.exit ], [ %v139.next, %loop138.body ]
+  %v140 = phi double [ %v137, %loop82.exit ], [ %v178, %loop138.body ]
+  %v139.more = icmp slt i64 %v139, 33
+  br i1 %v139.more, label %loop138.body, label %loop138.exit
+loop138.body:
+  %v141 = getelementptr float, ptr %v8, i64 %v139
+  %v142 = load float, ptr %v141, align 4
+  %v143 = fsub float %v142, %v78
+  %v144 = fcmp olt float 0x4056400000000000, %v143
+  %v145 = select i1 %v144, float 0x4056400000000000, float %v143
+  %v146 = fcmp olt float %v145, 0xC05A000000000000
+  %v147 = select i1 %v146, float 0x0000000000000000, float %v145
+  %v148 = call float @llvm.fma.f32(float %v147, float 0x3FF7154760000000, float 0x4168000000000000)
+  %v149 = fsub float %v148, 0x4168000000000000
+  %v150 = call float @llvm.fma.f32(float %v149, float 0xBFE62E4300000000, float %v147)
+  %v151 = fmul float %v149, 0x3E205C6100000000
+  %v152 = fmul float %v150, %v150
+  %v153 = call float @llvm.fma.f32(float 0x3F2A1267E0000000, float %v150, float 0x3F56D44E40000000)
+  %v154 = call float @llvm.fma.f32(float %v153, float %v150, float 0x3F81110E00000000)
+  %v155 = call float @llvm.fma.f32(float %v154, float %v150, float 0x3FA5554E80000000)
+  %v156 = call float @llvm.fma.f32(float %v155, float %v150, float 0x3FC5555560000000)
+  %v157 = call float @llvm.fma.f32(float %v156, float %v150, float 0x3FE0000000000000)
+  %v158 = fadd float 0x3FF0000000000000, %v150
+  %v159 = fsub float %v158, 0x3FF0000000000000
+  %v160 = fsub float %v150, %v159
+  %v161 = call float @llvm.fma.f32(float %v152, float 0x3FE0000000000000, float %v158)
+  %v162 = call float @llvm.fma.f32(float %v151, float %v161, float %v160)
+  %v163 = call float @llvm.fma.f32(float %v152, float %v157, float %v162)
+  %v164 = fadd float %v158, %v163
+  %v165 = bitcast float %v148 to i32
+  %v166 = shl i32 %v165, 23
+  %v167 = ashr i32 %v166, 1
+  %v168 = and i32 %v167, -8388608
+  %v169 = sub i32 %v166, %v168
+  %v170 = add i32 %v169, 1065353216
+  %v171 = bitcast i32 %v170 to float
+  %v172 = bitcast float %v164 to i32
+  %v173 = add i32 %v172, %v168
+  %v174 = bitcast i32 %v173 to float
+  %v175 = fmul float %v174, %v171
+  %v176 = select i1 %v146, float 0x0000000000000000, float %v175
+  %v177 = fpext float %v176 to double
+  %v178 = fadd double %v140, %v177
+  %v139.next = add i64 %v139, 1
+  br label %loop138.head
+loop138.exit:
+  %v179 = fptrunc double %v140 to float
+  %v180 = sub i64 33, 0
+  %v181 = and i64 %v180, -16
+  %v182 = add i64 0, %v181
+  br label %loop183.head
+loop183.head:
+  %v184 = phi i64 [ 0, %loop138.exit ], [ %v184.next, %loop183.body ]
+  %v184.more = icmp slt i64 %v184, %v182
+  br i1 %v184.more, label %loop183.body, label %loop183.exit
+loop183.body:
+  %v185 = getelementptr float, ptr %v8, i64 %v184
+  %v186 = getelementptr float, ptr %v10, i64 %v184
+  %v187 = load <16 x float>, ptr %v185, align 4
+  %v188 = insertelement <16 x float> poison, float %v78, i32 0
   %v189 = shufflevector <16 x float> %v188, <16 x float> poison, <16 x i32> zeroinitializer
-  %v190 = fdiv <16 x float> %v187, %v189
-  store <16 x float> %v190, ptr %v162, align 4
-  %v160.next = add i64 %v160, 16
-  br label %loop159.head
-loop159.exit:
-  br label %loop191.head
-loop191.head:
-  %v192 = phi i64 [ %v158, %loop159.exit ], [ %v192.next, %loop191.body ]
-  %v192.more = icmp slt i64 %v192, 33
-  br i1 %v192.more, label %loop191.body, label %loop191.exit
-loop191.body:
-  %v193 = getelementptr float, ptr %v8, i64 %v192
-  %v194 = getelementptr float, ptr %v10, i64 %v192
-  %v195 = load float, ptr %v193, align 4
-  %v196 = fsub float %v195, %v78
-  %v197 = fpext float %v196 to double
-  %v198 = fcmp olt double 0x4056800000000000, %v197
-  %v199 = select i1 %v198, double 0x4056800000000000, double %v197
-  %v200 = fcmp olt double %v199, 0xC05B800000000000
-  %v201 = select i1 %v200, double 0xC05B800000000000, double %v199
-  %v202 = call double @llvm.fma.f64(double %v201, double 0x3FF71547652B82FE, double 0x4338000000000000)
-  %v203 = fsub double %v202, 0x4338000000000000
-  %v204 = call double @llvm.fma.f64(double %v203, double 0xBFE62E42FEFA39EF, double %v201)
-  %v205 = bitcast double %v202 to i64
-  %v206 = shl i64 %v205, 52
-  %v207 = call double @llvm.fma.f64(double 0x3F2A15179D80AE96, double %v204, double 0x3F56D7543E4127B8)
-  %v208 = call double @llvm.fma.f64(double %v207, double %v204, double 0x3F81110C632A3088)
-  %v209 = call double @llvm.fma.f64(double %v208, double %v204, double 0x3FA5554ACCFDB593)
-  %v210 = call double @llvm.fma.f64(double %v209, double %v204, double 0x3FC55555567532AD)
-  %v211 = call double @llvm.fma.f64(double %v210, double %v204, double 0x3FE000000287F871)
-  %v212 = call double @llvm.fma.f64(double %v211, double %v204, double 0x3FF0000000000000)
-  %v213 = call double @llvm.fma.f64(double %v204, double %v212, double 0x3FF0000000000000)
-  %v214 = bitcast double %v213 to i64
-  %v215 = add i64 %v214, %v206
-  %v216 = bitcast i64 %v215 to double
-  %v217 = fptrunc double %v216 to float
-  %v218 = fdiv float %v217, %v155
-  store float %v218, ptr %v194, align 4
-  %v192.next = add i64 %v192, 1
-  br label %loop191.head
-loop191.exit:
+  %v190 = fsub <16 x float> %v187, %v189
+  %v191 = fcmp olt <16 x float> splat (float 0x4056400000000000), %v190
+  %v192 = select <16 x i1> %v191, <16 x float> splat (float 0x4056400000000000), <16 x float> %v190
+  %v193 = fcmp olt <16 x float> %v192, splat (float 0xC05A000000000000)
+  %v194 = select <16 x i1> %v193, <16 x float> splat (float 0x0000000000000000), <16 x float> %v192
+  %v195 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v194, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v196 = fsub <16 x float> %v195, splat (float 0x4168000000000000)
+  %v197 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v196, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v194)
+  %v198 = fmul <16 x float> %v196, splat (float 0x3E205C6100000000)
+  %v199 = fmul <16 x float> %v197, %v197
+  %v200 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F2A1267E0000000), <16 x float> %v197, <16 x float> splat (float 0x3F56D44E40000000))
+  %v201 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v200, <16 x float> %v197, <16 x float> splat (float 0x3F81110E00000000))
+  %v202 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v201, <16 x float> %v197, <16 x float> splat (float 0x3FA5554E80000000))
+  %v203 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v202, <16 x float> %v197, <16 x float> splat (float 0x3FC5555560000000))
+  %v204 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v203, <16 x float> %v197, <16 x float> splat (float 0x3FE0000000000000))
+  %v205 = fadd <16 x float> splat (float 0x3FF0000000000000), %v197
+  %v206 = fsub <16 x float> %v205, splat (float 0x3FF0000000000000)
+  %v207 = fsub <16 x float> %v197, %v206
+  %v208 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v199, <16 x float> splat (float 0x3FE0000000000000), <16 x float> %v205)
+  %v209 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v198, <16 x float> %v208, <16 x float> %v207)
+  %v210 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v199, <16 x float> %v204, <16 x float> %v209)
+  %v211 = fadd <16 x float> %v205, %v210
+  %v212 = bitcast <16 x float> %v195 to <16 x i32>
+  %v213 = shl <16 x i32> %v212, splat (i32 23)
+  %v214 = ashr <16 x i32> %v213, splat (i32 1)
+  %v215 = and <16 x i32> %v214, splat (i32 -8388608)
+  %v216 = sub <16 x i32> %v213, %v215
+  %v217 = add <16 x i32> %v216, splat (i32 1065353216)
+  %v218 = bitcast <16 x i32> %v217 to <16 x float>
+  %v219 = bitcast <16 x float> %v211 to <16 x i32>
+  %v220 = add <16 x i32> %v219, %v215
+  %v221 = bitcast <16 x i32> %v220 to <16 x float>
+  %v222 = fmul <16 x float> %v221, %v218
+  %v223 = select <16 x i1> %v193, <16 x float> splat (float 0x0000000000000000), <16 x float> %v222
+  %v224 = insertelement <16 x float> poison, float %v179, i32 0
+  %v225 = shufflevector <16 x float> %v224, <16 x float> poison, <16 x i32> zeroinitializer
+  %v226 = fdiv <16 x float> %v223, %v225
+  store <16 x float> %v226, ptr %v186, align 4
+  %v184.next = add i64 %v184, 16
+  br label %loop183.head
+loop183.exit:
+  br label %loop227.head
+loop227.head:
+  %v228 = phi i64 [ %v182, %loop183.exit ], [ %v228.next, %loop227.body ]
+  %v228.more = icmp slt i64 %v228, 33
+  br i1 %v228.more, label %loop227.body, label %loop227.exit
+loop227.body:
+  %v229 = getelementptr float, ptr %v8, i64 %v228
+  %v230 = getelementptr float, ptr %v10, i64 %v228
+  %v231 = load float, ptr %v229, align 4
+  %v232 = fsub float %v231, %v78
+  %v233 = fcmp olt float 0x4056400000000000, %v232
+  %v234 = select i1 %v233, float 0x4056400000000000, float %v232
+  %v235 = fcmp olt float %v234, 0xC05A000000000000
+  %v236 = select i1 %v235, float 0x0000000000000000, float %v234
+  %v237 = call float @llvm.fma.f32(float %v236, float 0x3FF7154760000000, float 0x4168000000000000)
+  %v238 = fsub float %v237, 0x4168000000000000
+  %v239 = call float @llvm.fma.f32(float %v238, float 0xBFE62E4300000000, float %v236)
+  %v240 = fmul float %v238, 0x3E205C6100000000
+  %v241 = fmul float %v239, %v239
+  %v242 = call float @llvm.fma.f32(float 0x3F2A1267E0000000, float %v239, float 0x3F56D44E40000000)
+  %v243 = call float @llvm.fma.f32(float %v242, float %v239, float 0x3F81110E00000000)
+  %v244 = call float @llvm.fma.f32(float %v243, float %v239, float 0x3FA5554E80000000)
+  %v245 = call float @llvm.fma.f32(float %v244, float %v239, float 0x3FC5555560000000)
+  %v246 = call float @llvm.fma.f32(float %v245, float %v239, float 0x3FE0000000000000)
+  %v247 = fadd float 0x3FF0000000000000, %v239
+  %v248 = fsub float %v247, 0x3FF0000000000000
+  %v249 = fsub float %v239, %v248
+  %v250 = call float @llvm.fma.f32(float %v241, float 0x3FE0000000000000, float %v247)
+  %v251 = call float @llvm.fma.f32(float %v240, float %v250, float %v249)
+  %v252 = call float @llvm.fma.f32(float %v241, float %v246, float %v251)
+  %v253 = fadd float %v247, %v252
+  %v254 = bitcast float %v237 to i32
+  %v255 = shl i32 %v254, 23
+  %v256 = ashr i32 %v255, 1
+  %v257 = and i32 %v256, -8388608
+  %v258 = sub i32 %v255, %v257
+  %v259 = add i32 %v258, 1065353216
+  %v260 = bitcast i32 %v259 to float
+  %v261 = bitcast float %v253 to i32
+  %v262 = add i32 %v261, %v257
+  %v263 = bitcast i32 %v262 to float
+  %v264 = fmul float %v263, %v260
+  %v265 = select i1 %v235, float 0x0000000000000000, float %v264
+  %v266 = fdiv float %v265, %v179
+  store float %v266, ptr %v230, align 4
+  %v228.next = add i64 %v228, 1
+  br label %loop227.head
+loop227.exit:
   %v6.next = add i64 %v6, 1
   br label %loop5.head
 loop5.exit:
   ret i64 0
 }
-declare double @llvm.fma.f64(double, double, double)
-declare <16 x double> @llvm.fma.v16f64(<16 x double>, <16 x double>, <16 x double>)
+declare float @llvm.fma.f32(float, float, float)
+declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 attributes #0 = { nounwind "target-cpu"="x86-64-v3" "min-legal-vector-width"="256" "prefer-vector-width"="256" }
