@@ -46,7 +46,7 @@ func joint(d *differentiation) error {
 		return refuse("no gradient reaches an input")
 	}
 	d.result.Linear = !slices.ContainsFunc(j.tape, func(en entry) bool { return en.inlined != nil })
-	d.result.Joint = j.graph
+	d.result.Joint, d.read = j.graph, j.read
 	return nil
 }
 
@@ -76,8 +76,10 @@ type joiner struct {
 	tape      []entry
 	gradients map[key]graph.Value
 	// sources says of each value whose gradient is known which differentiable results it flows from; flowing does so of the one that is carried back now.
-	sources   map[key]map[int]bool
-	flowing   map[int]bool
+	sources map[key]map[int]bool
+	flowing map[int]bool
+	// read marks the values that derivatives read, and the memory that these lie in.
+	read      map[key]bool
 	postponed []postponed
 	again     *recomputation
 	// current is the node that is being written.
@@ -90,7 +92,7 @@ type joiner struct {
 
 func newJoiner(d *differentiation) *joiner {
 	j := &joiner{graph: graph.NewGraph(d.source.Name + "_joint"), state: d.state, values: map[key]graph.Value{},
-		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, sources: map[key]map[int]bool{}, again: newRecomputation(), overwritten: d.overwritten}
+		tracked: map[key]bool{}, gradients: map[key]graph.Value{}, read: map[key]bool{}, sources: map[key]map[int]bool{}, again: newRecomputation(), overwritten: d.overwritten}
 	j.graph.Shapes = d.source.Shapes
 	for _, input := range d.source.Inputs {
 		copied := copyInput(j.graph, input)
@@ -288,6 +290,7 @@ func (j *joiner) backward(en entry) error {
 	if err := j.through(en, gradients, results); err != nil {
 		return err
 	}
+	j.noteRead(start)
 	return j.checkRead(en, start)
 }
 

@@ -43,8 +43,8 @@ func (o *overwritten) follow(n, now *graph.Node, values func(graph.Value) graph.
 
 // reads says whether a node reads elements that were written since by another operation than this writer.
 func (o *overwritten) reads(n, writer *graph.Node) bool {
-	if strings.HasSuffix(operatorName(n), "_like") {
-		return false // sizes alone
+	if readsSizes(n) {
+		return false
 	}
 	for _, v := range argumentsOf(n) {
 		memory, ok := o.memory[keyOf(rootOf(v))]
@@ -64,3 +64,18 @@ func (j *joiner) checkRead(en entry, start int) error {
 	}
 	return nil
 }
+
+// noteRead marks what nodes of the joint graph, from this one on, read.
+func (j *joiner) noteRead(start int) {
+	for _, n := range j.graph.Nodes[start:] {
+		if readsSizes(n) {
+			continue
+		}
+		for _, v := range argumentsOf(n) {
+			j.read[keyOf(v)], j.read[keyOf(rootOf(v))] = true, true
+		}
+	}
+}
+
+// readsSizes tells operators that read no elements.
+func readsSizes(n *graph.Node) bool { return strings.HasSuffix(operatorName(n), "_like") }

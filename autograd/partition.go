@@ -112,8 +112,9 @@ func (p *partitioner) value(v graph.Value) (entry, exit int) {
 	return p.entry[k], p.exit[k]
 }
 
-// price is what keeping a value costs: next to nothing for an input, since the caller mostly has it. Keeping a view means to keep what is behind it,
-// so that it is never the view that is kept, and memory that the graph writes is kept where nothing else helps, which is refused.
+// price is what keeping a value costs. Keeping a view means to keep what is behind it, so that it is never the view that is kept, and memory that
+// the graph writes is kept where nothing else helps, which is refused. The caller mostly has the inputs and results, so that they cost next to
+// nothing; least where autograd keeps them as well, and refuses that the program changes them.
 func (p *partitioner) price(v graph.Value) int64 {
 	o, isOutput := v.(*graph.Output)
 	switch {
@@ -121,10 +122,28 @@ func (p *partitioner) price(v graph.Value) int64 {
 		return unlimited
 	case p.isChanged(v):
 		return deterrent
-	case isOutput && !p.policy.chosen[keyOf(v)]:
-		return 1 + Bytes(metaOf(v))*p.policy.scale
+	case p.policy.chosen[keyOf(v)] || p.d.read[keyOf(v)] && p.isResult(v):
+		return 1
+	case isOutput:
+		return 2 + Bytes(metaOf(v))*p.policy.scale
+	case p.mayChange(v):
+		return 3 + Bytes(metaOf(v))*p.policy.scale
 	}
-	return 1
+	return 2
+}
+
+func (p *partitioner) isResult(v graph.Value) bool {
+	return slices.ContainsFunc(p.joint.Outputs[:p.d.result.Results], func(result graph.Value) bool { return graph.SameValue(result, v) })
+}
+
+// mayChange tells what another operation made, and autograd does not keep: the program may well go on computing in its memory.
+func (p *partitioner) mayChange(v graph.Value) bool {
+	input, given := v.(*graph.Input)
+	if !given || p.policy.everything || p.d.read[keyOf(v)] {
+		return false
+	}
+	meta := p.d.source.Inputs[input.Index].Meta
+	return meta.RequiresGrad && meta.Flags&graph.FlagLeaf == 0
 }
 
 // isChanged tells memory of inputs that the graph writes.

@@ -85,6 +85,8 @@ type differentiation struct {
 	// laidOut is the functional graph in the layouts that its operators like best, and laidResults are the results in it.
 	laidOut     *graph.Graph
 	laidResults []graph.Value
+	// read marks what the derivatives read of the joint graph's values, much as autograd keeps it.
+	read map[key]bool
 	// boundary is the number of the joint graph's nodes that belong to the forward pass.
 	boundary int
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 Run = Callable[..., tuple[Any, ...]]
 RandomStates = Sequence[_random.State]
+Changes = tuple[tuple[int, ...], tuple[int, ...]]  # the places of the inputs and of the results that changed
 Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes and strides, in elements
 
 
@@ -40,6 +43,8 @@ class TrainedGraph:
         self.changed: list[int] = training["changed"]
         self.random: list[str] = training["random"]
         self.inputs = len(graph["inputs"])
+        # The sets of changed tensors, with the gradients that there were, that autograd would go back in spite of.
+        self.harmless: set[tuple[Changes, tuple[int, ...]]] = set()
         self.replay: Run = pygraph.as_function(graph, value)
         outputs = training["outputs"]
         self._outputs: Run | None = pygraph.as_function(outputs, value) if outputs else None
@@ -184,6 +189,7 @@ def _function() -> Any:
             ctx.save_for_backward(*[(inputs if kind == "input" else made)[k] for kind, k in graph.saved])
             results = made[: graph.results]
             ctx.layouts = graph.layouts_of(results)
+            ctx.results = [(weakref.ref(result), result._version) for result in results]
             ctx.mark_non_differentiable(*graph.chosen(results, False))
             return results
 
@@ -215,6 +221,10 @@ def _gradients(ctx: Any, gradients: Gradients) -> tuple[Any, ...]:
     given = graph.chosen(gradients)
     if ctx.freed:
         return _gradients_again(ctx, given)
+    changes = _changes(ctx)
+    if changes is not None and not _go_back(ctx, given, changes):
+        _note_freed(ctx, given)
+        return _recomputed(ctx, given)
     read = list(ctx.saved_tensors)
     _note_freed(ctx, given)
     missing = any(gradient is None for gradient in given)
@@ -242,7 +252,7 @@ def _gradients_again(ctx: Any, given: Gradients) -> tuple[Any, ...]:
     Autograd frees what each operation saved: it goes again through those that saved nothing, and through those that it
     has not reached. Where an input changed since, only operations that saved nothing have the same gradient.
     """
-    freed = set(range(len(given))) if _changed_input(ctx) is not None else set(ctx.freed)
+    freed = set(range(len(given))) if _changed_inputs(ctx) else set(ctx.freed)
     _note_freed(ctx, given)
     result: tuple[Any, ...] = ctx.graph.recomputed(ctx.inputs, given, ctx.random_states, freed)
     return result
@@ -335,17 +345,105 @@ def _freed() -> Any:
     return FreedHistory
 
 
-def _changed_input(context: Any) -> int | None:
-    """The place of the first input that no longer holds what it held, though the graph itself does not write it."""
-    for index, (tensor, version) in enumerate(zip(context.inputs, context.versions, strict=True)):
-        if getattr(tensor, "_version", 0) != version and index not in context.graph.changed:
-            return index
-    return None
+def _changed_inputs(context: Any) -> tuple[int, ...]:
+    """The places of the inputs that no longer hold what they held, though the graph itself does not write them."""
+    pairs = enumerate(zip(context.inputs, context.versions, strict=True))
+    changed = [index for index, (tensor, version) in pairs if getattr(tensor, "_version", 0) != version]
+    return tuple(index for index in changed if index not in context.graph.changed)
+
+
+def _changes(context: Any) -> Changes | None:
+    """What was written since the graph ran; None where that is nothing. What nothing holds any more is as it was."""
+    inputs = _changed_inputs(context)
+    living = [(place, reference(), version) for place, (reference, version) in enumerate(context.results)]
+    results = tuple(place for place, result, version in living if result is not None and result._version != version)
+    return (inputs, results) if inputs or results else None
+
+
+def _go_back(context: Any, given: Gradients, changes: Changes) -> bool:
+    """Whether the plan may go back in spite of changes; raises what autograd raises where one of its operations kept
+    what changed, though the plan may not have.
+
+    Autograd itself decides, once for each set of changes: the graph is run again with tensors of like versions.
+    """
+    graph: TrainedGraph = context.graph
+    key = changes, tuple(place for place, gradient in enumerate(given) if gradient is not None)
+    if key[1] and key not in graph.harmless:
+        _raise_as_autograd(context, given, changes)
+        graph.harmless.add(key)
+    inputs, results = changes
+    kept = {place for kind, place in graph.saved if kind != "input"}
+    return bool(inputs) or not kept.intersection(results)
+
+
+def _raise_as_autograd(context: Any, given: Gradients, changes: Changes) -> None:
+    """Raise autograd's error where it has one about the changes; what else goes wrong with changed values is none."""
+    try:
+        _go_back_by_autograd(context, given, changes)
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "modified by an inplace operation" in str(error):
+            for index in changes[0]:
+                _raise_about_input(context, index, str(error))
+            raise
+
+
+def _go_back_by_autograd(context: Any, given: Gradients, changes: Changes) -> None:
+    """Run the graph again, give its tensors the versions that those of the first run have now, and go back."""
+    import torch
+
+    graph: TrainedGraph = context.graph
+    with torch.enable_grad():
+        leaves = [_leaf(one, version) for one, version in zip(context.inputs, context.versions, strict=True)]
+        local = [one.clone() if index in graph.changed else one for index, one in enumerate(leaves)]
+        results = graph.replayed(local, context.random_states)
+    for index in changes[0]:
+        _set_version(local[index], context.inputs[index]._version)
+    for place in changes[1]:
+        reference, version = context.results[place]
+        _set_version(results[place], results[place]._version + reference()._version - version)
+    differentiable = graph.chosen(results)
+    pairs = [(differentiable[place], gradient) for place, gradient in enumerate(given) if gradient is not None]
+    wanted = [leaves[index] for index in graph.gradients]
+    torch.autograd.grad([one for one, _ in pairs], wanted, [one for _, one in pairs], allow_unused=True)
+
+
+def _leaf(value: Any, version: int) -> Any:
+    """A leaf with the memory of an input, and a version of its own."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value
+    leaf = value.data.requires_grad_(value.requires_grad)
+    _set_version(leaf, version)
+    return leaf
+
+
+def _set_version(tensor: Tensor, version: int) -> None:
+    import torch
+
+    vars(torch._C)["_autograd"]._unsafe_set_version_counter((tensor,), (version,))
+
+
+def _raise_about_input(context: Any, index: int, message: str) -> None:
+    """Have autograd say where an input with a history came from, if it is this one that the message is about."""
+    import torch
+
+    tensor, before = context.inputs[index], context.versions[index]
+    now = tensor._version
+    about = f"{list(tensor.shape)}] is at version {now}; expected version {before} instead"
+    if tensor.grad_fn is None or about not in message:
+        return
+    with contextlib.ExitStack() as stack, torch.enable_grad():
+        stack.callback(_set_version, tensor, now)
+        _set_version(tensor, before)
+        reading = tensor.sin().sum()
+        _set_version(tensor, now)
+        torch.autograd.grad(reading, tensor)
 
 
 def _check_unchanged(context: Any) -> None:
     """Inputs that are read again must still hold what they held."""
-    if (index := _changed_input(context)) is not None:
+    for index in _changed_inputs(context)[:1]:
         tensor = context.inputs[index]
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "

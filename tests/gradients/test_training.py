@@ -89,6 +89,61 @@ def test_an_input_that_is_not_kept_may_change(trained: Graphs) -> None:
     assert trained
 
 
+def exponential(x: Tensor) -> tuple[Tensor, Tensor]:
+    a = x.exp()
+    return a, a + 1
+
+
+def with_places(x: Tensor) -> tuple[Tensor, Tensor]:
+    found = x.max(1)
+    return found.values, found.indices
+
+
+CHANGED: dict[str, tuple[Callable[[Tensor], Any], Callable[[Tensor, Any], Any]]] = {
+    "a result that autograd keeps": (lambda x: (x.relu(),), lambda x, found: found[0].mul_(2)),
+    "the memory of a result": (exponential, lambda x, found: found[0].detach().mul_(2)),
+    "a view of a result": (lambda x: (x.tanh().t(),), lambda x, found: found[0][0].zero_()),
+    "a result that a later operation read": (
+        lambda x: (a := x * 2, a.sin()),
+        lambda x, found: found[0].detach().add_(1),
+    ),
+    "a result that the plan keeps": (lambda x: (x.softmax(1),), lambda x, found: found[0].mul_(2)),
+    "places": (with_places, lambda x, found: found[1].zero_()),
+    "a result that nothing keeps": (exponential, lambda x, found: found[1].mul_(2)),
+    "an input that is kept": (lambda x: (x * x,), lambda x, found: x.mul_(2)),
+    "an input, of which something else is kept": (lambda x: (x.exp() * 2,), lambda x, found: x.mul_(2)),
+    "a result and an input": (lambda x: (x.sin().exp(),), lambda x, found: (x.mul_(2), found[0].mul_(2))),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_changes_before_backward_is_an_error_where_it_is_autograds(name: str, trained: Graphs) -> None:
+    program, change = CHANGED[name]
+
+    def gradient_or_error(run: Program) -> Tensor | str:
+        first = torch.tensor([[0.5, 1.0], [-2.0, 0.25], [3.0, -1.5]], dtype=torch.float64, requires_grad=True)
+        x = first * 1
+        found = run(x)
+        change(x, found)
+        try:
+            sum((k + 1) * one.sum() for k, one in enumerate(found) if one.requires_grad).backward()  # type: ignore[union-attr]
+        except RuntimeError as error:
+            return str(error)
+        assert first.grad is not None
+        return first.grad
+
+    compiled = fusee.compile(program)
+    expected = gradient_or_error(program)
+    for _ in range(2):
+        found = gradient_or_error(compiled)
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            assert isinstance(found, Tensor)
+            torch.testing.assert_close(found, expected, rtol=1e-14, atol=1e-14)
+    assert trained
+
+
 def test_double_backward(trained: Graphs) -> None:
     x, weight = leaf(4, 3), leaf(3, 2)
 
