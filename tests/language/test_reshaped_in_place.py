@@ -110,3 +110,16 @@ def test_a_result_resizes_the_tensor_it_is_written_to() -> None:
     x, one, other = torch.arange(15.0).reshape(3, 5), torch.empty(0), torch.empty(0)
     assert Describer()(fusee.compile(function)(x, one)) == Describer()(function(x, other))
     assert torch.equal(one, other)
+
+
+def test_an_operation_that_reshapes_within_itself() -> None:
+    """torch.stft transposes what it computed in place."""
+
+    def function(x: Any) -> Any:
+        found = torch.stft(x, 8, 2, window=torch.hann_window(8), return_complex=True)
+        return found.abs(), torch.istft(found, 8, 2, window=torch.hann_window(8))
+
+    x = torch.randn(2, 32)
+    given, wanted = fusee.compile(function)(x), function(x)
+    assert [tensor.stride() for tensor in given] == [tensor.stride() for tensor in wanted]
+    torch.testing.assert_close(given, wanted)

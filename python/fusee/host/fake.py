@@ -17,7 +17,7 @@ from torch._subclasses import fake_tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import tensors, wrappers
-from .operators import signature
+from .operators import signature, view_like
 from .tensors import Metadata
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Recorder(TorchDispatchMode):
             return function(*args, **kwargs)  # reads a property; computes nothing
         written = [self.write(value) for value in args], {name: self.write(value) for name, value in kwargs.items()}
         result = function(*args, **kwargs)
+        if torch.Tag.inplace_view in function.tags:
+            function = self._reshaped(function, result)
         several = isinstance(result, (tuple, list))
         outputs = list(result) if several else [result]
         index = len(self.nodes)
@@ -82,6 +84,13 @@ class Recorder(TorchDispatchMode):
         name = f"{function._overloadpacket.__name__}_{index}"
         self.nodes.append((name, str(function), *written, found, signature(function)))
         return result
+
+    def _reshaped(self, function: Any, tensor: torch.Tensor) -> Any:
+        """What is written for a change of a tensor's own shape: the view that later operations see."""
+        place = self._places.pop(id(tensor), ("i",))
+        view = view_like(function)
+        self.complete = self.complete and view is not None and place[0] == "n"
+        return view or function
 
     def write(self, value: Any) -> Any:
         """An argument of a node: a place, a container, or a reference."""
