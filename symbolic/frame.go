@@ -277,10 +277,17 @@ func callerOfRecursion(frame *Frame) *Frame {
 // handle unwinds the frame to the handler that covers the current instruction, or passes the exception on.
 func (in *Interpreter) handle(frame *Frame, raised *Raised) error {
 	handler := frame.handlerFor(frame.info.index[frame.current])
+	depth := 0
+	if handler != nil {
+		depth = handler.Depth
+	}
+	if err := in.losesBy(raised, frame.stack[depth:]); err != nil {
+		return err
+	}
 	if handler == nil {
 		return raised
 	}
-	frame.stack = frame.stack[:handler.Depth]
+	frame.stack = frame.stack[:depth]
 	if handler.PushLasti {
 		frame.push(lastInstruction{frame.current.Offset})
 	}

@@ -3,6 +3,8 @@ package symbolic
 import (
 	"slices"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/trace"
 )
 
@@ -110,6 +112,19 @@ func (in *Interpreter) loses(value Value, holder string) error {
 		err = unsupported(reasonGenerator, "%s held one", holder)
 	}
 	return err
+}
+
+// losesBy breaks where an exception is raised that takes such a generator off the stack, which ends it ahead of what handles the exception.
+func (in *Interpreter) losesBy(raised *Raised, stack []Value) error {
+	for _, value := range stack {
+		var lost *Unsupported
+		if err := in.loses(value, "the stack"); errors.As(err, &lost) {
+			return &restart{step: raised.step, reason: lost}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // popTop is POP_TOP. Python itself drops a generator that was there before, as a loop that is left does with the one it walked.

@@ -1,6 +1,7 @@
 package symbolic
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -410,7 +411,7 @@ func (r *rewriter) writeTop(cg *generator) error {
 	return r.enter(cg.builder, 0, held[:own], held[own:])
 }
 
-// forget unbinds what T holds beside the frame's own variables: parameters that the program has deleted, and objects that only the frame's stack holds, such as a generator that a loop takes from and that ends with the loop.
+// forget unbinds what T holds beside the frame's own variables: parameters that the program has deleted, what the guards handed over, and objects that only the frame's stack holds, such as a generator that a loop takes from and that ends with the loop.
 func (r *rewriter) forget(cg *generator, held []*slot) {
 	f := r.frames[0]
 	live := f.info.liveAt(f.info.index[f.current], f.code)
@@ -418,6 +419,9 @@ func (r *rewriter) forget(cg *generator, held []*slot) {
 		if slot := cg.locals[k]; value == nil || strings.HasPrefix(slot.name, ".") && !live[k] {
 			cg.deleteSlot(slot)
 		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(cg.captured)) {
+		cg.deleteSlot(cg.captured[k])
 	}
 	stored := map[*slot]bool{}
 	for _, i := range cg.builder.output {

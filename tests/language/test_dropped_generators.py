@@ -66,6 +66,28 @@ def variable_that_is_set(log: list[Any]) -> Any:
     return log, items
 
 
+def loop_that_raises(log: list[Any]) -> Any:
+    try:
+        for item in counting(log):
+            log.append([][item])
+    except IndexError as error:
+        log.append(str(error))
+    return log
+
+
+def raises_in_a_loop(log: list[Any]) -> None:
+    for item in counting(log):
+        raise KeyError(item)
+
+
+def calls_what_raises(log: list[Any]) -> Any:
+    try:
+        raises_in_a_loop(log)
+    except KeyError as error:
+        log.append(str(error))
+    return log
+
+
 def given_generator(log: list[Any], items: Iterator[int]) -> Any:
     for item in items:
         log.append(item)
@@ -78,6 +100,8 @@ FUNCTIONS = [
     loop_that_is_left,
     loop_that_returns,
     calls_what_returns,
+    loop_that_raises,
+    calls_what_raises,
     deleted_variable,
     deleted_variable_that_is_read,
     variable_that_is_set,
