@@ -72,23 +72,25 @@ class Generated:
     given: list[types.CodeType]
     words: dict[str, Any]
 
-    def outcomes(self, wrap: Callable[[Function], Function]) -> list[Any]:
+    def outcomes(self, wrap: Callable[[Function], Function], memory: str = "") -> list[Any]:
         """What each call does, and then the first one again, in definitions made afresh."""
         space: dict[str, Any] = {"__name__": "programs", "opaque": opaque, **observer(exact=True)}
         exec(self.header, space)
         exec(self.function, space)
         arguments = [eval(given, space) for given in [*self.given, self.given[0]]]
         function = wrap(space[NAME])
-        return [observed(function, given, space, FILENAME, Describer(exact=True)) for given in arguments]
+        describers = [Describer(exact=True, memory=memory) for _ in arguments]
+        pairs = zip(arguments, describers, strict=True)
+        return [observed(function, given, space, FILENAME, describer) for given, describer in pairs]
 
-    def plain(self) -> list[Any]:
+    def plain(self, memory: str = "") -> list[Any]:
         """What each call does uncompiled."""
-        return self.outcomes(lambda function: function)
+        return self.outcomes(lambda function: function, memory)
 
-    def compiled(self) -> list[Any]:
+    def compiled(self, memory: str = "") -> list[Any]:
         """What each call does compiled."""
         fusee.reset()
-        return self.outcomes(lambda function: fusee.compile(function, **self.words))
+        return self.outcomes(lambda function: fusee.compile(function, **self.words), memory)
 
     def doubled(self) -> list[Any]:
         """What each call does uncompiled where floats have twice the bits, so that roundings hardly show."""

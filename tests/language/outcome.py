@@ -7,6 +7,7 @@ import contextlib
 import copy
 import dis
 import functools
+import gc
 import io
 import itertools
 import re
@@ -80,11 +81,14 @@ class Elements:
 class Describer:
     """Writes values as nested tuples: types, contents, and which mutable objects are one and the same.
 
-    Floats in tensors are compared as closely as their type allows, or ``exact``, bit by bit.
+    Floats in tensors are compared as closely as their type allows, or ``exact``, bit by bit. With ``memory`` as
+    ``"held"``, what was written lives as long as the describer, so that no address stands for two objects; as
+    ``"collected"``, Python looks for garbage around it, so that what lies in a cycle is gone.
     """
 
-    def __init__(self, exact: bool = False) -> None:
+    def __init__(self, exact: bool = False, memory: str = "") -> None:
         self.exact = exact
+        self.memory = memory
         self.seen: dict[int, int] = {}
         self.kept: list[Any] = []
         self.memories: dict[int, int] = {}
@@ -101,6 +105,11 @@ class Describer:
         self.seen[id(value)] = len(self.seen)
         self.kept.append(value)
         return (type(value).__qualname__, *self.contents(value))
+
+    def collect(self) -> None:
+        """Look for garbage where that is to be settled."""
+        if self.memory == "collected":
+            gc.collect()
 
     def contents(self, value: Any) -> tuple[Any, ...]:
         for kind, write in self.table():
@@ -220,10 +229,13 @@ def observed(
             outcome = ("value", function(*given))
         except Exception as error:
             outcome, passed = ("raise", error), lines(error, filename)
+        describe.collect()
         data = {name: value for name, value in namespace.items() if is_data(name, value)}
         described = describe((outcome, given, data))
-        describe.kept.clear()  # a cycle through the traceback would leave it to chance when generators end
+        if describe.memory != "held":
+            describe.kept.clear()  # a cycle through the traceback would leave it to chance when generators end
         del outcome
+        describe.collect()
     ours = [str(warning.message) for warning in caught if issubclass(warning.category, FuseeWarning)]
     return described, comparable(printed.getvalue()), passed, ours
 

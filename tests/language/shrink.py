@@ -32,7 +32,10 @@ def edited(text: str, index: int) -> str | None:
     if edit is None:
         return None
     edit()
-    return ast.unparse(ast.fix_missing_locations(tree))
+    try:
+        return ast.unparse(ast.fix_missing_locations(tree))
+    except ValueError:  # there is no such program
+        return text
 
 
 def edits(tree: ast.Module) -> Iterator[Callable[[], Any]]:

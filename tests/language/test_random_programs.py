@@ -10,10 +10,10 @@ import sys
 
 import pytest
 import torch
-from generated import Doubled
+from generated import Doubled, read
 from grammars import MIX
 from outcome import comparable
-from random_programs import deeper, failure, smaller, text_of
+from random_programs import by_memory, deeper, failure, smaller, text_of
 
 COUNT = int(os.environ.get("FUSEE_TEST_PROGRAMS", "20"))
 SEED = int(os.environ.get("FUSEE_TEST_SEED", "0"))
@@ -72,3 +72,31 @@ def test_deeper_adds_frames() -> None:
         return [count]
 
     assert deeper(depth, 3)[0] == deeper(depth, 0)[0] + 3
+
+
+HELD_IN_A_CYCLE = """
+LOG = []
+
+def waiting():
+    try:
+        yield 1
+    finally:
+        LOG.append("ended")
+
+@calls((1,), (2,))
+def generated(a):
+    waits = waiting()
+    next(waits)
+    try:
+        raise ValueError
+    except ValueError as error:
+        caught = error
+    LOG.append(a)
+"""
+
+
+def test_what_garbage_decides_is_told_from_what_differs() -> None:
+    program = read(HELD_IN_A_CYCLE)
+    collected = program.plain("collected")
+    assert by_memory(program, program.plain(), collected, "collected")
+    assert not by_memory(program, collected, collected, "collected")
