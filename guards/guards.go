@@ -52,6 +52,7 @@ type Program struct {
 	index       map[place]*Source // every source, so that a container of many items is not searched for each of them
 	captures    []*Source
 	relations   []relation
+	groups      []group
 	comparisons []*comparison
 }
 
@@ -60,6 +61,12 @@ type relation struct {
 	kind          string
 	first, second *Source
 	reason        Position
+}
+
+// group are sources that have to give different objects, any two of them.
+type group struct {
+	members []*Source
+	reason  Position
 }
 
 // place is where a source hangs in the tree: no two sources have the same.
@@ -168,6 +175,14 @@ func (p *Program) Relate(reason Position, kind string, first, second *Source) {
 	p.relations = append(p.relations, relation{kind, first, second, reason})
 }
 
+// KeepApart requires that sources keep giving different objects, any two of them.
+func (p *Program) KeepApart(reason Position, members []*Source) {
+	for _, member := range members {
+		member.Wanted()
+	}
+	p.groups = append(p.groups, group{members, reason})
+}
+
 // settle turns what was required of several sources, or of their being there, into checks.
 func (p *Program) settle() {
 	p.settleRelations()
@@ -185,7 +200,7 @@ func settleFound(sources []*Source) {
 
 // settleRelations puts each relation and comparison on whichever source the shim reads last.
 func (p *Program) settleRelations() {
-	if len(p.relations) == 0 && len(p.comparisons) == 0 {
+	if len(p.relations) == 0 && len(p.comparisons) == 0 && len(p.groups) == 0 {
 		return
 	}
 	order := map[*Source]int{}
@@ -207,7 +222,22 @@ func (p *Program) settleRelations() {
 	for _, c := range p.comparisons {
 		c.settle(order)
 	}
-	p.relations, p.comparisons = nil, nil
+	for _, g := range p.groups {
+		g.settle(order)
+	}
+	p.relations, p.comparisons, p.groups = nil, nil, nil
+}
+
+// settle puts the check on the source that the shim reads last.
+func (g group) settle(order map[*Source]int) {
+	late := slices.MaxFunc(g.members, func(a, b *Source) int { return order[a] - order[b] })
+	others := bytecode.Tuple{}
+	for _, member := range g.members {
+		if member != late {
+			others = append(others, int64(member.Capture))
+		}
+	}
+	late.Require(g.reason, "apart", others)
 }
 
 // Wanted marks the source's value to be handed over and returns its index among the captured values.

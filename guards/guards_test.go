@@ -141,6 +141,18 @@ func TestRelationsCheckWhatIsReadLater(t *testing.T) {
 	}
 }
 
+func TestGroupsAreCheckedWhereTheLastIsRead(t *testing.T) {
+	p := NewProgram()
+	x, y, z := argument(p, 0), argument(p, 1), argument(p, 2)
+	p.KeepApart(here, []*Source{z, x, y})
+	wired := p.Wire().(bytecode.Tuple)
+	checks := wired[2].(bytecode.Tuple)[1].(bytecode.Tuple)
+	want := bytecode.Tuple{"apart", bytecode.Tuple{int64(x.Capture), int64(y.Capture)}}
+	if len(checks) != 1 || ConstantText(checks[0]) != ConstantText(want) {
+		t.Errorf("%v, not %v", checks, want)
+	}
+}
+
 func TestPathsReadAsPython(t *testing.T) {
 	p := NewProgram()
 	x := argument(p, 0)

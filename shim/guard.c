@@ -396,6 +396,44 @@ static bool predicate_holds(PyObject *predicate, PyObject *value) {
     return holds > 0;
 }
 
+enum { MOST_ON_THE_STACK = 512 };
+
+/* Puts an object into a table of open addresses; false where it is there already. */
+static bool put_apart(PyObject **table, size_t mask, PyObject *object) {
+    size_t at = ((uintptr_t)object >> 4) & mask;
+    while (table[at]) {
+        if (table[at] == object)
+            return false;
+        at = (at + 1) & mask;
+    }
+    table[at] = object;
+    return true;
+}
+
+static bool are_apart_in(const GuardRun *run, PyObject *operand, PyObject *value, PyObject **table, size_t mask) {
+    bool apart = put_apart(table, mask, value);
+    for (Py_ssize_t i = 0; apart && i < captures_count(operand); i++)
+        apart = put_apart(table, mask, run->captures[captures_of(operand)[i]]);
+    return apart;
+}
+
+/* The value and the captured ones are different objects, any two of them. */
+static bool are_apart(const GuardRun *run, PyObject *operand, PyObject *value) {
+    PyObject *small[MOST_ON_THE_STACK], **table = small;
+    size_t size = 4;
+    while (size < 2 * ((size_t)captures_count(operand) + 1))
+        size *= 2;
+    if (size > MOST_ON_THE_STACK)
+        table = PyMem_Malloc(size * sizeof *table);
+    if (!table)
+        return false;
+    memset(table, 0, size * sizeof *table);
+    bool apart = are_apart_in(run, operand, value, table, size - 1);
+    if (table != small)
+        PyMem_Free(table);
+    return apart;
+}
+
 bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
     switch (check->kind) {
     case CHECK_TYPE:
@@ -430,6 +468,8 @@ bool guard_check_holds(GuardRun *run, GuardCheck *check, PyObject *value) {
         return holds_either(value, run->captures[check->low]) == (check->kind == CHECK_MEMBER);
     case CHECK_SAME:
         return value == run->captures[check->low];
+    case CHECK_APART:
+        return are_apart(run, check->operand, value);
     case CHECK_DISTINCT:
         return value != run->captures[check->low];
     case CHECK_RANGE:

@@ -41,6 +41,7 @@ typedef enum CheckKind {
     CHECK_TENSOR,
     CHECK_SAME,
     CHECK_DISTINCT,
+    CHECK_APART, /* the value and some captured ones are different objects, any two of them */
     CHECK_RANGE,
     CHECK_FLOAT,
     CHECK_HOLDS,
@@ -89,6 +90,15 @@ typedef struct TensorArgument {
 
 typedef struct WatchList WatchList;
 typedef struct MortalObject MortalObject;
+
+/* The captures that a check names, an array in a bytes object. */
+static inline const Py_ssize_t *captures_of(PyObject *operand) {
+    return (const Py_ssize_t *)(const void *)PyBytes_AS_STRING(operand);
+}
+
+static inline Py_ssize_t captures_count(PyObject *operand) {
+    return PyBytes_GET_SIZE(operand) / (Py_ssize_t)sizeof(Py_ssize_t);
+}
 
 struct GuardProgram {
     PyObject_HEAD

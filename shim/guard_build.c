@@ -28,7 +28,7 @@ static const NameRow check_rows[] = {
     {"no_field", CHECK_NO_FIELD, 1}, {"no_attr", CHECK_NO_ATTRIBUTE, 1}, {"tensor", CHECK_TENSOR, 2},
     {"same", CHECK_SAME, 1},         {"distinct", CHECK_DISTINCT, 1},    {"range", CHECK_RANGE, 2},
     {"float", CHECK_FLOAT, 0},       {"holds", CHECK_HOLDS, 3},   {"found", CHECK_FOUND, 0},
-    {"predicate", CHECK_PREDICATE, 1},
+    {"predicate", CHECK_PREDICATE, 1}, {"apart", CHECK_APART, 1},
     {NULL, 0, 0},
 };
 
@@ -143,6 +143,18 @@ static PyObject *parse_members(PyObject *source) {
     return table;
 }
 
+/* The captures of a check as an array in a bytes object. */
+static PyObject *parse_captures(PyObject *captures) {
+    PyObject *list = PySequence_Tuple(captures);
+    Py_ssize_t count = list ? PyTuple_GET_SIZE(list) : 0;
+    PyObject *array = list ? PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof count) : NULL;
+    for (Py_ssize_t i = 0; array && i < count; i++)
+        if (parse_index(PyTuple_GET_ITEM(list, i), (Py_ssize_t *)(void *)PyBytes_AS_STRING(array) + i))
+            Py_CLEAR(array);
+    Py_XDECREF(list);
+    return array;
+}
+
 static int parse_check_operands(GuardProgram *program, GuardCheck *check, PyObject *source) {
     PyObject *operand = PyTuple_GET_SIZE(source) > 1 ? PyTuple_GET_ITEM(source, 1) : NULL;
     Py_ssize_t index = 0;
@@ -179,6 +191,9 @@ static int parse_check_operands(GuardProgram *program, GuardCheck *check, PyObje
         return check->operand ? 0 : -1;
     case CHECK_MEMBERS:
         check->operand = parse_members(operand);
+        return check->operand ? 0 : -1;
+    case CHECK_APART:
+        check->operand = parse_captures(operand);
         return check->operand ? 0 : -1;
     case CHECK_ABSENT:
         check->operand = Py_NewRef(operand);
@@ -285,11 +300,22 @@ static Py_ssize_t last_capture(const GuardCheck *check) {
     return left > right ? left : right;
 }
 
+static bool comes_later(const GuardProgram *program, Py_ssize_t capture, const unsigned char *seen) {
+    return capture >= program->captures || !seen[capture];
+}
+
+static bool compares_ahead(const GuardProgram *program, const GuardCheck *check, const unsigned char *seen) {
+    Py_ssize_t capture = last_capture(check);
+    bool ahead = capture >= 0 && comes_later(program, capture, seen);
+    for (Py_ssize_t i = 0; check->kind == CHECK_APART && !ahead && i < captures_count(check->operand); i++)
+        ahead = comes_later(program, captures_of(check->operand)[i], seen);
+    return ahead;
+}
+
 /* Comparisons with captures may only look back. */
 static int verify_look_back(const GuardProgram *program, const GuardNode *node, const unsigned char *seen) {
     for (Py_ssize_t i = node->first_check; i < node->end_check; i++) {
-        Py_ssize_t capture = last_capture(&program->checks[i]);
-        if (capture >= 0 && (capture >= program->captures || !seen[capture])) {
+        if (compares_ahead(program, &program->checks[i], seen)) {
             PyErr_SetString(PyExc_ValueError, "a guard compares with a capture that comes later");
             return -1;
         }

@@ -331,6 +331,7 @@ static bool watch_check(const Subject *subject, GuardCheck *check) {
     case CHECK_HOLDS:
     case CHECK_SAME:
     case CHECK_DISTINCT:
+    case CHECK_APART:
         break;
     }
     watch.check = check;

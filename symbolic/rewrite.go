@@ -147,6 +147,7 @@ func (in *Interpreter) finishCode(cg *generator) error {
 	if err := in.hooksApart(cg.order); err != nil {
 		return err
 	}
+	in.changedApart()
 	in.guardShapes()
 	body := cg.builder.output
 	cg.builder.output = nil

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+import torch
 from outcome import run
 
 import fusee
@@ -371,3 +372,57 @@ def test_tuples_that_iterators_use_again(walk: Callable[[], Any]) -> None:
     fusee.reset()
     compiled = fusee.compile(identities)
     assert [compiled(), compiled()] == [identities(), identities()]
+
+
+class WithValue:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def changes_of_a_list(one: Any, other: Any) -> Any:
+    one.append(1)
+    return len(other)
+
+
+def changes_of_a_dict(one: Any, other: Any) -> Any:
+    one["a"] = 2
+    return other.get("a")
+
+
+def changes_of_an_instance(one: Any, other: Any) -> Any:
+    one.value = 2
+    return other.value
+
+
+def steps_of_an_iterator(one: Any, other: Any) -> Any:
+    return next(one), next(other)
+
+
+def gradients_taken_away(one: Any, other: Any) -> Any:
+    one.grad = None
+    return other.grad is None
+
+
+def a_leaf() -> torch.Tensor:
+    leaf = torch.ones(2, requires_grad=True)
+    leaf.grad = torch.ones(2)
+    return leaf
+
+
+CHANGED: list[tuple[Callable[[Any, Any], Any], Callable[[], Any]]] = [
+    (changes_of_a_list, list),
+    (changes_of_a_dict, dict),
+    (changes_of_an_instance, lambda: WithValue(1)),
+    (steps_of_an_iterator, lambda: iter([1, 2, 3])),
+    (gradients_taken_away, a_leaf),
+]
+
+
+@pytest.mark.parametrize(("function", "make"), CHANGED, ids=lambda given: getattr(given, "__name__", ""))
+def test_two_objects_that_are_one_at_a_later_call(function: Callable[[Any, Any], Any], make: Callable[[], Any]) -> None:
+    fusee.reset()
+    compiled = fusee.compile(function)
+    for _ in range(2):
+        assert compiled(make(), make()) == function(make(), make())
+        one, other = make(), make()
+        assert compiled(one, one) == function(other, other)

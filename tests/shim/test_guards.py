@@ -511,6 +511,17 @@ class TestChecks:
         assert distinct.check(plain, (one, other)) == (one,)
         assert distinct.check(plain, (one, one)) is None
 
+    @pytest.mark.parametrize("count", [2, 5, 400])
+    def test_apart(self, count: int) -> None:
+        first = [node(("arg", k), capture=k) for k in range(count - 1)]
+        program = _shim.GuardProgram((*first, node(("arg", count - 1), ("apart", tuple(range(count - 1))))), count - 1)
+        objects = tuple(Plain() for _ in range(count))
+        assert program.check(plain, objects) == objects[:-1]
+        assert program.check(plain, (*objects[:-1], objects[0])) is None
+        assert program.check(plain, (objects[-2], *objects[1:])) is None or count == 2
+        with pytest.raises(ValueError, match="later"):
+            _shim.GuardProgram((node(("arg", 0), ("apart", (0,)), capture=0),), 1)
+
     def test_version_is_only_a_hint(self) -> None:
         inner = {"t": 1}
         outer = {"inner": inner}
