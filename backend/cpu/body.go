@@ -202,6 +202,8 @@ func (e *emitter) read(in *loop.Instruction, stride loop.Int, lanes int) string 
 		return e.maskedRead(in, stride, lanes)
 	case lanes == 1 || stride.Is(1) || stride.Is(-1):
 		return e.neighbours(in, pointer, stride, lanes)
+	case e.mask != "":
+		return e.maskedRead(in, stride, lanes)
 	}
 	typ, text := wide(element, lanes), "poison"
 	for lane := range lanes {
@@ -234,13 +236,30 @@ func (e *emitter) maskedRead(in *loop.Instruction, stride loop.Int, lanes int) s
 
 // neighbours reads elements that lie side by side from the first lane's address on, or, for a stride of −1, down.
 func (e *emitter) neighbours(in *loop.Instruction, pointer string, stride loop.Int, lanes int) string {
-	typ := wide(memoryType(in.Type), lanes)
 	if lanes == 1 || !stride.Is(-1) {
-		return e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
+		return e.side(in, pointer, e.mask, lanes)
 	}
 	pointer = e.advance(memoryType(in.Type), pointer, strconv.Itoa(1-lanes), "1")
-	text := e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
+	mask := e.mask
+	if mask != "" && lanes > 1 {
+		mask = e.reverse("i1", mask, lanes)
+	}
+	return e.reverse(memoryType(in.Type), e.side(in, pointer, mask, lanes), lanes)
+}
+
+func (e *emitter) reverse(scalar, text string, lanes int) string {
+	typ := wide(scalar, lanes)
 	return e.assign("shufflevector %s %s, %s poison, %s", typ, text, typ, shuffle(lanes-1, lanes, -1))
+}
+
+// side reads a vector from memory, or those lanes of it that a mask names.
+func (e *emitter) side(in *loop.Instruction, pointer, mask string, lanes int) string {
+	typ := wide(memoryType(in.Type), lanes)
+	if mask == "" || lanes == 1 {
+		return e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
+	}
+	return e.call(typ, "llvm.masked.load."+memorySuffix(in.Type, lanes)+".p0", []string{"ptr", "i32", wide("i1", lanes), typ},
+		[]string{pointer, strconv.Itoa(in.Type.Bytes()), mask, "zeroinitializer"})
 }
 
 // rowRead reads neighbouring elements whose condition and indices all lanes share.
@@ -256,7 +275,10 @@ func (e *emitter) rowRead(in *loop.Instruction, stride loop.Int, lanes int) stri
 
 // permitted returns the lanes of a load with a condition that may read memory. It notes when one of them has an index out of range.
 func (e *emitter) permitted(in *loop.Instruction, lanes int) string {
-	asked, bit := e.use(in.Args[0], lanes), wide("i1", lanes)
+	if len(in.Args) == 0 {
+		return e.mask
+	}
+	asked, bit := e.masked(e.use(in.Args[0], lanes), lanes), wide("i1", lanes)
 	allowed := asked
 	for number, indirect := range in.Access.Indirect {
 		size := e.splat("i64", e.int(indirect.Size), lanes)
@@ -267,6 +289,14 @@ func (e *emitter) permitted(in *loop.Instruction, lanes int) string {
 		e.noteFailure(e.assign("xor %s %s, %s", bit, asked, allowed), lanes)
 	}
 	return allowed
+}
+
+// masked restricts lanes to those that there are.
+func (e *emitter) masked(condition string, lanes int) string {
+	if e.mask == "" || lanes == 1 {
+		return condition
+	}
+	return e.assign("and %s %s, %s", wide("i1", lanes), condition, e.mask)
 }
 
 // noteFailure makes the kernel return 1 when one of the lanes is true.
@@ -309,22 +339,38 @@ func (e *emitter) store(in *loop.Instruction) {
 		text = e.assign("zext %s %s to %s", wide("i1", lanes), text, wide("i8", lanes))
 	}
 	if len(in.Args) == 1 && (lanes == 1 || stride.Is(1)) {
-		e.line("store %s %s, ptr %s, align %d", wide(element, lanes), text, e.pointers[in.Access], in.Type.Bytes())
+		e.storeSide(in, text, lanes)
 		return
 	}
 	for lane := range lanes {
 		value := e.lane(element, text, lanes, lane)
 		pointer := e.lanePointer(in.Access, stride, lane)
-		if len(in.Args) == 2 {
+		if len(in.Args) == 2 || e.mask != "" {
 			pointer = e.divert(in, pointer, lanes, lane)
 		}
 		e.line("store %s %s, ptr %s, align 1", element, value, pointer)
 	}
 }
 
+// storeSide writes a vector, or those lanes of it that there are.
+func (e *emitter) storeSide(in *loop.Instruction, text string, lanes int) {
+	typ, pointer, align := wide(memoryType(in.Type), lanes), e.pointers[in.Access], in.Type.Bytes()
+	if e.mask == "" {
+		e.line("store %s %s, ptr %s, align %d", typ, text, pointer, align)
+		return
+	}
+	name, bit := "llvm.masked.store."+memorySuffix(in.Type, lanes)+".p0", wide("i1", lanes)
+	e.declarations[name] = fmt.Sprintf("declare void @%s(%s, ptr, i32, %s)", name, typ, bit)
+	e.line("call void @%s(%s %s, ptr %s, i32 %d, %s %s)", name, typ, text, pointer, align, bit, e.mask)
+}
+
 // divert sends a store whose condition does not hold to a place nobody reads.
 func (e *emitter) divert(in *loop.Instruction, pointer string, lanes, lane int) string {
 	e.scratch = true
-	mask := e.lane("i1", e.use(in.Args[1], lanes), lanes, lane)
+	allowed := e.mask
+	if len(in.Args) == 2 {
+		allowed = e.masked(e.use(in.Args[1], lanes), lanes)
+	}
+	mask := e.lane("i1", allowed, lanes, lane)
 	return e.assign("select i1 %s, ptr %s, ptr %%scratch", mask, pointer)
 }

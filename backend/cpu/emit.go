@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "10"
+const Version = "11"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -49,9 +49,10 @@ type emitter struct {
 	*function
 	kernel   *loop.Kernel
 	target   Target
-	native   int // lanes that fill a vector register
-	current  int // lanes of the code being emitted
-	vector   int // dimension that lanes run along, -1 for none
+	native   int    // lanes that fill a vector register
+	current  int    // lanes of the code being emitted
+	mask     string // which lanes of the code being emitted there are; "" for all
+	vector   int    // dimension that lanes run along, -1 for none
 	buffers  []string
 	scalars  []string
 	index    []string                // position along each dimension entered, of the first lane
@@ -340,35 +341,13 @@ func (e *emitter) row(from, to string) {
 			}
 		}
 		e.segments(e.allStages(), e.kernel.Outer[e.vector], from, to, func(from, to string) {
-			e.sweep(from, to, blocks, nil, func(lanes int, position string, _ []string) []string {
+			e.sweep(sweep{stages: e.allStages(), body: func(_ int, position string, _ []string) []string {
 				e.enter(position, e.allStages()...)
 				e.stages()
 				return nil
-			})
+			}}, from, to, blocks)
 		})
 	})
-}
-
-// sweep covers from…to in blocks of each number of lanes in turn; fold turns the carried values of one number of lanes into the next's.
-func (e *emitter) sweep(from, to string, blocks []int, fold func(lanes int) []carried, body func(lanes int, position string, current []string) []string) {
-	for _, lanes := range blocks {
-		limit := to
-		if lanes > 1 {
-			whole := e.assign("and i64 %s, %d", e.assign("sub i64 %s, %s", to, from), -lanes)
-			limit = e.assign("add i64 %s, %s", from, whole)
-		}
-		var values []carried
-		if fold != nil {
-			values = fold(lanes)
-		}
-		e.current = lanes
-		e.keep(e.loop(from, limit, strconv.Itoa(lanes), values, func(position string, current []string) (next []string) {
-			e.scoped(func() { next = body(lanes, position, current) })
-			return next
-		}))
-		from = limit
-	}
-	e.current = 1
 }
 
 // stages runs all stages at one outer point, or at e.current neighbouring ones.

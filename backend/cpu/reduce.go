@@ -117,7 +117,7 @@ func (e *emitter) sweepReductions(stage *loop.Stage, from, to string) {
 	for index := range e.sums {
 		e.sums[index] = newAccumulator(before[index].result, e.kernel.Instruction(before[index].result), before[index].typ, blocks[0])
 	}
-	e.sweep(from, to, blocks, func(lanes int) []carried {
+	e.sweep(sweep{[]*loop.Stage{stage}, func(lanes int) []carried {
 		for index := range e.sums {
 			e.fold(&e.sums[index], lanes)
 			if lanes == 1 {
@@ -130,7 +130,7 @@ func (e *emitter) sweepReductions(stage *loop.Stage, from, to string) {
 		e.enter(position, stage)
 		e.body(stage)
 		return e.parts()
-	})
+	}}, from, to, blocks)
 }
 
 // blocks chooses the numbers of lanes that a stage sweeps its last dimension with. Several registers at a time hide the latency of combining and of long
@@ -194,7 +194,19 @@ func (e *emitter) accumulate(result loop.Value, in *loop.Instruction) {
 		if a.reduction.Positional() {
 			next.parts = append(next.parts, e.position(a.lanes))
 		}
+		e.leaveOut(in, &next)
 		*a = e.combine(*a, next)
+	}
+}
+
+// leaveOut puts what changes nothing in the lanes that are not there.
+func (e *emitter) leaveOut(in *loop.Instruction, next *accumulator) {
+	if e.mask == "" || next.lanes == 1 || e.vector < len(e.kernel.Outer) { // the last: each lane has a result of its own
+		return
+	}
+	nothing := newAccumulator(next.result, in, next.typ, next.lanes)
+	for part, typ := range next.types() {
+		next.parts[part] = e.assign("select %s %s, %s %s, %s %s", wide("i1", next.lanes), e.mask, typ, next.parts[part], typ, nothing.parts[part])
 	}
 }
 

@@ -54,7 +54,7 @@ const shifterSingle = 0x1.8p23
 
 // scaleSingle multiplies by 2^k, which may leave the range of normal numbers: by the processor's own instruction, or by two factors. The low bits of shifted are k.
 func (c *core) scaleSingle(x, k, shifted string) string {
-	if c.target.scales && c.lanes > 1 {
+	if c.target.masks && c.lanes > 1 {
 		return c.inPieces(loop.F32, c.target.VectorBytes/4, c.lanes, []string{x, k}, c.scaleVector)
 	}
 	exponent := c.bits("shl", c.toBits(shifted), c.integer(23))

@@ -14,7 +14,7 @@ type Target struct {
 	Name        string // LLVM's name of the level
 	VectorBytes int    // width of a vector register
 	VectorMath  bool   // the C library has vector variants of mathematical functions
-	scales      bool   // has vscalefps
+	masks       bool   // instructions leave lanes out, and vscalefps is there: AVX-512
 	mangling    byte   // letter of the level in the vector function ABI's names
 }
 

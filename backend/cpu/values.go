@@ -61,6 +61,14 @@ func suffix(typ loop.Type, lanes int) string {
 	return "v" + strconv.Itoa(lanes) + text
 }
 
+// memorySuffix is suffix for elements in memory.
+func memorySuffix(typ loop.Type, lanes int) string {
+	if typ == loop.Bool {
+		typ = loop.U8
+	}
+	return suffix(typ, lanes)
+}
+
 // constant returns an operand of the given type with the same value in all lanes.
 func constant(typ loop.Type, bits loop.Bits, lanes int) string {
 	return splatConstant(scalarType(typ), scalarConstant(typ, bits), lanes)
