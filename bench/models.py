@@ -29,6 +29,7 @@ from zoo import MODELS, Entry, Inputs, missing_packages
 Model = Callable[..., Any]
 COMPARED = 6  # steps that are compared with float64, which takes several times longer
 HEADS = ["model", "mode", "graphs", "breaks", "plans", "agrees", "difference", "first call", "a call", "eager"]
+BESIDE = ["torch.compile: graphs", "breaks", "first call", "a call"]
 
 
 def results(entry: Entry, model: Model, inputs: Inputs) -> Any:
@@ -57,12 +58,27 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def milliseconds(time: float) -> str:
+    """A time in seconds as the table shows it."""
+    return f"{1e3 * time:.1f} ms"
+
+
+def beside(run: Callable[[], list[float]]) -> list[str]:
+    """What torch.compile makes of calls: ``run`` does them and gives the seconds of each."""
+    torch._dynamo.reset()
+    counters = torch._dynamo.utils.counters
+    counters.clear()
+    times = run()
+    graphs, breaks = counters["stats"]["unique_graphs"], sum(counters["graph_break"].values())
+    return [str(graphs), str(breaks), milliseconds(times[0]), milliseconds(statistics.median(times))]
+
+
 def row(name: str, mode: str, found: Any, agrees: str, difference: float, times: list[float]) -> list[str]:
     """One row of the table; ``found`` is an Explanation."""
     plans = sum("why" not in graph for graph in found.graphs)
     reasons = sorted({f"{one['id']} ({one['source'].strip()})" for one in found.breaks})
     broken = f"{len(found.breaks)}: {', '.join(reasons)}" if reasons else "0"
-    shown = [f"{1e3 * one:.1f} ms" for one in times]
+    shown = [milliseconds(one) for one in times]
     return [
         name,
         mode,
@@ -75,24 +91,29 @@ def row(name: str, mode: str, found: Any, agrees: str, difference: float, times:
     ]
 
 
-def forward(name: str, entry: Entry, calls: int) -> list[str]:
+def forward(name: str, entry: Entry, chosen: argparse.Namespace) -> list[str]:
     """The row of a forward in eval mode."""
     torch.manual_seed(0)
     model = entry.make(True).eval()
     inputs = {key: value for key, value in entry.inputs().items() if key not in entry.unseen}
     exact = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
+
+    def timed(called: Model) -> list[float]:
+        return [seconds(lambda: results(entry, called, inputs)) for _ in range(chosen.calls + 1)]
+
     with torch.no_grad():
         reference = scores(results(entry, copy.deepcopy(model).double(), exact))
         eager = scores(results(entry, model, inputs))
         compiled = fusee.compile(model)
-        first = seconds(lambda: results(entry, compiled, inputs))
+        first, *warm = timed(compiled)
         found = scores(results(entry, compiled, inputs))
-        warm = statistics.median(seconds(lambda: results(entry, compiled, inputs)) for _ in range(calls))
-        plain = statistics.median(seconds(lambda: results(entry, model, inputs)) for _ in range(calls))
+        plain = timed(model)[1:]
         explained = results(entry, fusee.explain(model), inputs)
+        others = beside(lambda: timed(torch.compile(model))) if chosen.torch_compile else []
     difference, own = float((found - reference).abs().max()), float((eager - reference).abs().max())
     agrees = answer(difference <= allowed(own, float(reference.abs().max())))
-    return row(name, "eval", explained, agrees, difference, [first, warm, plain])
+    times = [first, statistics.median(warm), statistics.median(plain)]
+    return row(name, "eval", explained, agrees, difference, times) + others
 
 
 def answer(agrees: bool) -> str:
@@ -181,8 +202,8 @@ def agreement(entry: Entry, dropout: bool, expected: list[float], difference: fl
     return f"{answer(agrees)}, by step (eager's losses from float64's: {own:.1e})"
 
 
-def training(name: str, entry: Entry, dropout: bool, chosen: argparse.Namespace) -> list[list[str]]:
-    """The rows of training: fusee's, and torch.compile's where it was asked for."""
+def training(name: str, entry: Entry, dropout: bool, chosen: argparse.Namespace) -> list[str]:
+    """The row of training; torch.compile, whose dropout draws other numbers, is seen without."""
     mode = "training, dropout" if dropout else "training"
     expected, plain = train(entry, lambda model: model, dropout, chosen.steps)
     found, times = train(entry, fusee.compile, dropout, chosen.steps)
@@ -190,30 +211,28 @@ def training(name: str, entry: Entry, dropout: bool, chosen: argparse.Namespace)
     explained = results(entry, fusee.explain(entry.make(dropout).train()), entry.inputs())
     difference = max(abs(one - other) for one, other in zip(expected, found, strict=True))
     agrees = agreement(entry, dropout, expected, difference)
-    middle = statistics.median(plain)
-    rows = [row(name, mode, explained, agrees, difference, [times[0], statistics.median(times), middle])]
+    others: list[str] = []
     if chosen.torch_compile:
-        found, times = train(entry, torch.compile, dropout, chosen.steps)
-        difference = max(abs(one - other) for one, other in zip(expected, found, strict=True))
-        measured = [f"{1e3 * one:.1f} ms" for one in (times[0], statistics.median(times), middle)]
-        rows.append([name, f"{mode}, torch.compile", "", "", "", "", f"{difference:.1e}", *measured])
-    return rows
+        others = [""] * len(BESIDE) if dropout else beside(lambda: train(entry, torch.compile, False, chosen.steps)[1])
+    measured = [times[0], statistics.median(times), statistics.median(plain)]
+    return row(name, mode, explained, agrees, difference, measured) + others
 
 
 def rows_of(name: str, chosen: argparse.Namespace) -> list[list[str]]:
     """All rows of one model."""
     fusee.reset()
-    rows = [forward(name, MODELS[name], chosen.calls)]
+    rows = [forward(name, MODELS[name], chosen)]
     for dropout in (False, True):
         fusee.reset()
-        rows += training(name, MODELS[name], dropout, chosen)
+        rows.append(training(name, MODELS[name], dropout, chosen))
     return rows
 
 
 def page(rows: list[list[str]], steps: int) -> str:
     """docs/models.md"""
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "transformers", "timm"))
-    lines = [HEADS, ["---"] * len(HEADS), *rows]
+    heads = HEADS + BESIDE * (len(rows[0]) > len(HEADS))
+    lines = [heads, ["---"] * len(heads), *rows]
     table = "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
     explanation = (
         "Models are randomly initialised and shrunk, and share the machine with other work. Of eval, the result\n"
@@ -222,7 +241,8 @@ def page(rows: list[list[str]], steps: int) -> str:
         "are not, as eager in float32 itself parts from eager in float64 then, steps from the same parameters are\n"
         "compared: the gradients of each must differ from float64's at most four times as far as eager's do. Rates\n"
         "of dropout are 0, or the model's own where it says dropout. Plans are the graphs that Python does not run\n"
-        "node by node."
+        "node by node. Calls of training are whole steps, of which forward is compiled; breaks of torch.compile are\n"
+        "those that it counts."
     )
     title = (
         f"Written by `bench/models.py` on {datetime.date.today()}: {packages}, CPU, threads: {torch.get_num_threads()}."
@@ -236,7 +256,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", metavar="MODEL", help="names; all by default")
     parser.add_argument("--steps", type=int, default=20, help="steps of training")
     parser.add_argument("--calls", type=int, default=9, help="calls that are timed")
-    parser.add_argument("--torch-compile", action="store_true", help="train under torch.compile too")
+    parser.add_argument("--torch-compile", action="store_true", help="show what torch.compile makes of it too")
     parser.add_argument("--write", type=Path, help="the page to write")
     chosen = parser.parse_args()
     if missing := missing_packages():
@@ -246,7 +266,7 @@ def main() -> None:
     rows: list[list[str]] = []
     for name in chosen.models or MODELS:
         rows += rows_of(name, chosen)
-        print("\n".join(" | ".join(line) for line in rows[-2:]), flush=True)
+        print("\n".join(" | ".join(line) for line in rows[-3:]), flush=True)
         if chosen.write:
             chosen.write.write_text(page(rows, chosen.steps))
 
