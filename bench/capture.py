@@ -4,7 +4,7 @@ Each run is a first call in a process of its own with an empty cache; the compil
 The fastest of several runs counts, since other load on the machine only adds. Rows are captured twice: with the graph
 left to Python, for the time of the capture alone, and as usual, for that of the whole first call.
 
-usage: capture.py [--runs N] [ROW...]
+usage: capture.py [--runs N] [--realtime] [ROW...]
 """
 
 from __future__ import annotations
@@ -61,6 +61,18 @@ def plain(instructions: int) -> Program:
     )
 
 
+def branched(branches: int) -> Program:
+    """So many branches on Python's numbers, every second one taken, with an operation in each."""
+    body = "".join(f"    if n > {i % 2}:\n        x = x + {i}\n" for i in range(branches))
+    return defined(f"def f(x, n):\n{body}    return x\n"), (torch.ones(4), 1)
+
+
+def sequential(layers: int) -> Program:
+    """So many layers in a row, with two parameters each."""
+    model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(layers)])
+    return torch.no_grad()(model), (torch.ones(2, 4),)
+
+
 def language_model(layers: int) -> Program:
     """A GPT; its matrices are small, since capture does the same for any size."""
     model = LanguageModel(layers, width=96, heads=12, words=1000, longest=64).eval()
@@ -78,41 +90,48 @@ class Row:
 
 ROWS = {
     "language_model": Row(language_model, 12, "layer"),
+    "straight_100": Row(straight, 100, "operation"),
     "straight_1000": Row(straight, 1_000, "operation"),
     "straight_3000": Row(straight, 3_000, "operation"),
     "straight_10000": Row(straight, 10_000, "operation"),
     "looped_10000": Row(looped, 10_000, "operation"),
     "plain_100000": Row(plain, 100_000, "instruction"),
+    "branched_2000": Row(branched, 2_000, "branch"),
+    "sequential_50": Row(sequential, 50, "layer"),
+    "sequential_500": Row(sequential, 500, "layer"),
+    "sequential_5000": Row(sequential, 5_000, "layer"),
 }
 
 
-def measure(row: Row, backend: str) -> dict[str, float]:
+def measure(row: Row, backend: str, realtime: bool) -> dict[str, float]:
     """Seconds of the capture and of the whole first call in this process."""
     import fusee
 
     function, arguments = row.build(row.size)
+    if realtime:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     fusee.compile(lambda x: x + 1, backend=backend)(torch.ones(1))  # the compiler has started
     start = time.perf_counter()
-    explained = fusee.explain(function, backend=backend)(*arguments)
+    explained = fusee.explain(function, backend=backend, fullgraph=True)(*arguments)
     first = time.perf_counter() - start
     if explained.graph_count != 1 or explained.graph_break_count:
         raise SystemExit(f"{explained.graph_count} graphs, not one")
     return {"capture": explained.times["capture"] / 1e6, "first": first}
 
 
-def fresh_process(name: str, backend: str) -> dict[str, float]:
+def fresh_process(name: str, backend: str, options: list[str]) -> dict[str, float]:
     """The numbers of a new process with an empty cache."""
     with tempfile.TemporaryDirectory() as caches:
-        command = [sys.executable, __file__, "--measure", backend, name]
+        command = [sys.executable, __file__, "--measure", backend, *options, name]
         environment = dict(os.environ, FUSEE_CACHE_DIR=caches)
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     numbers: dict[str, float] = json.loads(done.stdout)
     return numbers
 
 
-def best(name: str, backend: str, runs: int) -> dict[str, float]:
+def best(name: str, backend: str, runs: int, options: list[str]) -> dict[str, float]:
     """The least of each number."""
-    found = [fresh_process(name, backend) for _ in range(runs)]
+    found = [fresh_process(name, backend, options) for _ in range(runs)]
     return {number: min(run[number] for run in found) for number in found[0]}
 
 
@@ -121,16 +140,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("rows", nargs="*", choices=[*ROWS, []], metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--runs", type=int, default=5, help="processes for each number")
+    parser.add_argument("--realtime", action="store_true", help="measure ahead of all other processes (needs root)")
     parser.add_argument("--measure", metavar="BACKEND", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.measure:
-        print(json.dumps(measure(ROWS[chosen.rows[0]], chosen.measure)))
+        print(json.dumps(measure(ROWS[chosen.rows[0]], chosen.measure, chosen.realtime)))
         return
+    options = ["--realtime"] if chosen.realtime else []
     print("| program | capture | for each | first call, graph in Python | first call |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for name in chosen.rows or ROWS:
-        row, alone, whole = ROWS[name], best(name, "eager", chosen.runs), best(name, "fusee", chosen.runs)
-        each = f"{alone['capture'] / row.size * 1e6:.1f} us an {row.unit}"
+        row = ROWS[name]
+        alone, whole = (best(name, backend, chosen.runs, options) for backend in ("eager", "fusee"))
+        each = f"{alone['capture'] / row.size * 1e6:.1f} us per {row.unit}"
         times = " | ".join(f"{seconds * 1e3:.0f} ms" for seconds in (alone["first"], whole["first"]))
         print(f"| {name} | {alone['capture'] * 1e3:.0f} ms | {each} | {times} |", flush=True)
 

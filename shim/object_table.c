@@ -23,8 +23,8 @@ typedef struct ObjectTable {
     PyObject *plain;   /* dict: class -> (kind, least depth, depth that one uses up, names of what is only mentioned) */
     PyObject *ordered; /* collections.OrderedDict */
     AddressMap numbers, owners;
-    unsigned char *described; /* by number */
-    Py_ssize_t described_size;
+    Py_ssize_t *places; /* by number: one more than the place in the queue; 0: not described */
+    Py_ssize_t places_size;
     Waiting *queue;
     Py_ssize_t first, end, queue_size;
 } ObjectTable;
@@ -103,31 +103,31 @@ static bool is_constant(PyObject *value) {
            type == &PyBool_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyComplex_Type;
 }
 
-/* The flag of a number, in memory that reaches so far; NULL and an exception. */
-static unsigned char *described_flag(ObjectTable *table, int32_t number) {
-    if (number >= table->described_size) {
+/* The place of a number in the queue, in memory that reaches so far; NULL and an exception. */
+static Py_ssize_t *place_of(ObjectTable *table, int32_t number) {
+    if (number >= table->places_size) {
         Py_ssize_t size = 2 * ((Py_ssize_t)number + FIRST_CAPACITY);
-        unsigned char *larger = PyMem_Realloc(table->described, (size_t)size);
+        Py_ssize_t *larger = PyMem_Realloc(table->places, (size_t)size * sizeof *larger);
         if (!larger) {
             PyErr_NoMemory();
             return NULL;
         }
-        memset(larger + table->described_size, 0, (size_t)(size - table->described_size));
-        table->described = larger;
-        table->described_size = size;
+        memset(larger + table->places_size, 0, (size_t)(size - table->places_size) * sizeof *larger);
+        table->places = larger;
+        table->places_size = size;
     }
-    return &table->described[number];
+    return &table->places[number];
 }
 
-/* Queues an object that was not described, if levels of depth are left. */
-static int enqueue(ObjectTable *table, int32_t number, long depth) {
-    if (depth <= 0)
-        return 0;
-    unsigned char *described = described_flag(table, number);
-    if (!described)
-        return -1;
-    if (*described)
-        return 0;
+/* One that still waits gets the levels of whoever leaves it most: a module's attributes may be mentioned first by a
+ * wrapper that copied them. */
+static void deepen(ObjectTable *table, Py_ssize_t place, int32_t number, long depth) {
+    if (place >= table->first && place < table->end && table->queue[place].number == number &&
+        table->queue[place].depth < depth)
+        table->queue[place].depth = (int32_t)depth;
+}
+
+static int append_waiting(ObjectTable *table, Waiting waiting) {
     if (table->end == table->queue_size) {
         Py_ssize_t size = table->queue_size ? 2 * table->queue_size : FIRST_CAPACITY;
         Waiting *larger = PyMem_Realloc(table->queue, (size_t)size * sizeof *larger);
@@ -138,9 +138,23 @@ static int enqueue(ObjectTable *table, int32_t number, long depth) {
         table->queue = larger;
         table->queue_size = size;
     }
-    *described = 1;
-    table->queue[table->end++] = (Waiting){number, (int32_t)depth};
+    table->queue[table->end++] = waiting;
     return 0;
+}
+
+/* Queues an object that was not described, if levels of depth are left. */
+static int enqueue(ObjectTable *table, int32_t number, long depth) {
+    if (depth <= 0)
+        return 0;
+    Py_ssize_t *place = place_of(table, number);
+    if (!place)
+        return -1;
+    if (*place) {
+        deepen(table, *place - 1, number, depth);
+        return 0;
+    }
+    *place = table->end + 1;
+    return append_waiting(table, (Waiting){number, (int32_t)depth});
 }
 
 /* A new reference of the wire: a number, or a tuple that holds the constant; NULL and an exception. */
@@ -296,7 +310,7 @@ static PyObject *take_rest(ObjectTable *table) {
     PyObject *rest = PyList_New(0);
     for (Py_ssize_t i = table->first; rest && i < table->end; i++) {
         Waiting waiting = table->queue[i];
-        table->described[waiting.number] = 0;
+        table->places[waiting.number] = 0;
         if (append_pair(rest, PyLong_FromLong(waiting.number), PyLong_FromLong(waiting.depth)))
             Py_CLEAR(rest);
     }
@@ -368,8 +382,8 @@ static PyObject *table_forget_description(PyObject *self, PyObject *argument) {
     long number = PyLong_AsLong(argument);
     if (number == -1 && PyErr_Occurred())
         return NULL;
-    if (number > 0 && number < table->described_size)
-        table->described[number] = 0;
+    if (number > 0 && number < table->places_size)
+        table->places[number] = 0;
     Py_RETURN_NONE;
 }
 
@@ -433,7 +447,7 @@ static void table_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     map_free(&table->numbers);
     map_free(&table->owners);
-    PyMem_Free(table->described);
+    PyMem_Free(table->places);
     PyMem_Free(table->queue);
     Py_CLEAR(table->objects);
     Py_CLEAR(table->plain);

@@ -298,6 +298,13 @@ def test_a_module_comes_with_its_whole_tree() -> None:
     assert {id(parameter) for parameter in layers.parameters()} <= described
 
 
+def test_a_wrapper_that_copied_a_modules_attributes_does_not_cut_its_tree() -> None:
+    layers = nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.ReLU())
+    _, _, _, found = describe(torch.no_grad()(layers))
+    kinds = collections.Counter(item[1] for item in found.values())
+    assert kinds["module_tree"] == len(list(layers.modules()))
+
+
 def test_every_description_can_be_marshalled_and_mentions_known_ids() -> None:
     import marshal
 
