@@ -288,6 +288,7 @@ func (r *recipe) softmax(logarithm bool) bool {
 	wide, rows := r.wide(output.meta.DType), kept(self.meta.Sizes, reduced)
 	_, shifted, power, total := r.exponentials(self, reduced, wide)
 	if !logarithm {
+		r.pending[len(r.pending)-2].rounded = output.meta.DType == graph.BFloat16 && r.device.Type == "cpu" // the exponentials
 		return r.commit(r.formulaIn("softmax", wide, output, apply("div", arg(0), arg(1)), power, total))
 	}
 	log := r.formula("log", r.fresh(wide, rows), apply("log", arg(0)), total)

@@ -230,10 +230,10 @@ func (k *kernelBuilder) compute(op *operation) value {
 	return k.rounded(value{number, op.result}, asked || k.options.RoundIntermediates)
 }
 
-// mayBeShort reports whether functions may be computed with fewer instructions, on a GPU, where those and not memory may be what takes time: in a formula
-// whose result eager rounds to bfloat16.
+// mayBeShort reports whether functions may be computed with fewer instructions, which is where those and not memory may be what takes time: in a formula whose
+// result eager rounds to bfloat16.
 func (k *kernelBuilder) mayBeShort(op *operation) bool {
-	return k.group.device.Type == "cuda" && op.result == loop.BF16 && op.compute == loop.F32 && !k.options.RoundIntermediates
+	return (op.result == loop.BF16 || op.rounded) && op.compute == loop.F32 && !k.options.RoundIntermediates
 }
 
 // rounded brings a value to what storing and loading it would give, if asked to.

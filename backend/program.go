@@ -80,6 +80,8 @@ type operation struct {
 
 	draws *drawing // set where the values are random numbers; the body is not used then
 
+	rounded bool // nothing is made of it but what is rounded to bfloat16
+
 	apart bool // it does not join what reads it: at single points of a reduction it costs more than memory
 
 	index   int

@@ -160,6 +160,8 @@ func (e *emitter) compute(in *loop.Instruction) operand {
 		text = e.assign("select %s %s, %s %s, %s %s", wide("i1", lanes), args[0], typ, args[1], typ, args[2])
 	case loop.OpExp:
 		text = e.exponential(in, argument, lanes, args)
+	case loop.OpDivide:
+		text = e.quotient(in, lanes, args)
 	default:
 		text = e.operation(in.Op, argument, lanes, args)
 	}
@@ -204,11 +206,43 @@ func (e *emitter) read(in *loop.Instruction, stride loop.Int, lanes int) string 
 		return e.neighbours(in, pointer, stride, lanes)
 	case e.mask != "":
 		return e.maskedRead(in, stride, lanes)
+	case apart(stride):
+		return e.everySome(in, stride, lanes)
 	}
 	typ, text := wide(element, lanes), "poison"
 	for lane := range lanes {
 		scalar := e.assign("load %s, ptr %s, align %d", element, e.lanePointer(in.Access, stride, lane), in.Type.Bytes())
 		text = e.assign("insertelement %s %s, %s %s, i32 %d", typ, text, element, scalar, lane)
+	}
+	return text
+}
+
+// mostApart is the greatest stride for which reading all that lies between and choosing takes less time than reading lane by lane.
+const mostApart = 8
+
+func apart(stride loop.Int) bool {
+	distance, static := stride.Static()
+	return static && distance > 1 && distance <= mostApart
+}
+
+// everySome reads elements that lie a few apart: whole vectors up to the last element, of which each gives some lanes.
+func (e *emitter) everySome(in *loop.Instruction, stride loop.Int, lanes int) string {
+	element, distance, text := memoryType(in.Type), 2, "poison"
+	if known, static := stride.Static(); static {
+		distance = int(known)
+	}
+	typ, last := wide(element, lanes), (lanes-1)*distance+1-lanes
+	for piece, lane := 0, 0; lane < lanes; piece++ {
+		offset, mask := min(piece*lanes, last), make([]string, lanes)
+		for position := range mask {
+			mask[position] = fmt.Sprintf("i32 %d", position)
+		}
+		for ; lane < lanes && lane*distance < offset+lanes; lane++ {
+			mask[lane] = fmt.Sprintf("i32 %d", lanes+lane*distance-offset)
+		}
+		pointer := e.advance(element, e.pointers[in.Access], strconv.Itoa(offset), "1")
+		vector := e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
+		text = e.assign("shufflevector %s %s, %s %s, <%d x i32> <%s>", typ, text, typ, vector, lanes, strings.Join(mask, ", "))
 	}
 	return text
 }
