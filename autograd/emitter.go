@@ -330,13 +330,22 @@ func (e *emitter) fitted(value, target graph.Value) (graph.Value, error) {
 
 // owned gives a value in memory of its own that is laid out like that of another tensor.
 func (e *emitter) owned(value, target graph.Value) (graph.Value, error) {
+	laidOut := e.ordered(value, target)
+	if e.err == nil && !e.graph.Shapes.AllEqual(metaOf(laidOut).Strides, metaOf(target).Strides) {
+		return nil, refuse("an in-place operation on an intermediate whose memory has gaps")
+	}
+	return laidOut, e.err
+}
+
+// ordered gives a value in memory of its own, without gaps, in which the dimensions are in the order of another tensor's.
+func (e *emitter) ordered(value, target graph.Value) graph.Value {
 	if e.err != nil {
-		return nil, e.err
+		return nil
 	}
 	strides := metaOf(target).Strides
 	if e.graph.Shapes.AllEqual(metaOf(value).Strides, strides) && relationOf(value).Kind == graph.RelationNew {
 		if _, isInput := value.(*graph.Input); !isInput {
-			return value, nil
+			return value
 		}
 	}
 	order := graph.List{}
@@ -347,11 +356,7 @@ func (e *emitter) owned(value, target graph.Value) (graph.Value, error) {
 		return cmp.Compare(strides[b.(int64)].Hint, strides[a.(int64)].Hint)
 	})
 	laidOut := e.callWith("clone", []graph.Value{e.permuted(value, order)}, []graph.Keyword{{Name: "memory_format", Value: graph.ContiguousFormat}})
-	laidOut = e.permuted(laidOut, inversePermutation(e, []graph.Value{order}))
-	if e.err == nil && !e.graph.Shapes.AllEqual(metaOf(laidOut).Strides, strides) {
-		return nil, refuse("an in-place operation on an intermediate whose memory has gaps")
-	}
-	return laidOut, e.err
+	return e.permuted(laidOut, inversePermutation(e, []graph.Value{order}))
 }
 
 // permuted reorders dimensions unless they are in order.

@@ -55,6 +55,9 @@ func (j *joiner) withoutWrites(in *inlined, nodes []*graph.Node, wanted []graph.
 	for _, v := range graph.Tensors(graph.List{Items: wanted}) {
 		finals[keyOf(v)] = f.current(v)
 	}
+	if err := f.checkUnmoved(wanted); err != nil {
+		return nil, nil, err
+	}
 	final := func(v graph.Value) graph.Value {
 		return mapped(v, func(v graph.Value) graph.Value {
 			if value := finals[keyOf(v)]; value != nil {

@@ -1,6 +1,7 @@
 package autograd
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ func functional(d *differentiation) error {
 		d.noteRandom(node)
 	}
 	if err := f.checkChanged(); err != nil {
+		return err
+	}
+	if err := f.checkUnmoved(lowered.Outputs); err != nil {
 		return err
 	}
 	d.result.Functional = f.graph
@@ -92,7 +96,10 @@ type functionaliser struct {
 	copies map[key][]graph.Value
 	// whole says that backward runs within the graph, so that nothing is drawn again.
 	whole bool
-	given func(graph.Value) bool // tells values that stand for themselves; nil where inputs alone do
+	// dense says that something was stored without the gaps that its memory has in the program.
+	dense  bool
+	failed error                  // of a view that could not be made anew
+	given  func(graph.Value) bool // tells values that stand for themselves; nil where inputs alone do
 }
 
 func newFunctionaliser(d *differentiation) *functionaliser {
@@ -121,6 +128,10 @@ func (f *functionaliser) current(v graph.Value) graph.Value {
 
 // view copies a node that makes views of what its argument is now.
 func (f *functionaliser) view(n *graph.Node) {
+	if f.moved(n) {
+		f.failed = cmp.Or(f.failed, f.again(n, n.Target))
+		return
+	}
 	node := copyNode(f.graph, n, f.current)
 	for i, o := range n.Outputs {
 		v := n.Output(i)
@@ -142,24 +153,31 @@ func (f *functionaliser) node(n *graph.Node) error {
 		return err
 	}
 	switch {
+	case f.failed != nil:
+		return f.failed
 	case len(n.Mutates) > 0:
 		return f.mutation(n)
+	case splitsApart(n):
+		return f.splitApart(n)
 	case len(n.Outputs) > 0 && n.Outputs[0].Relation.Kind == graph.RelationView:
 		f.view(n)
 		return nil
 	case len(n.Outputs) == 1 && n.Outputs[0].Relation.Kind == graph.RelationSame:
 		return nil // another name, which current looks through
 	}
-	f.copy(n)
-	return nil
+	return f.copy(n)
 }
 
 // copy appends a node that makes tensors of its own.
-func (f *functionaliser) copy(n *graph.Node) {
+func (f *functionaliser) copy(n *graph.Node) error {
+	if f.moved(n) {
+		return f.again(n, n.Target)
+	}
 	node := copyNode(f.graph, n, f.current)
 	for i := range n.Outputs {
 		f.values[keyOf(n.Output(i))] = node.Output(i)
 	}
+	return nil
 }
 
 // check refuses what the passes do not express. Random numbers are drawn again in a replay, on devices whose generators the host can set back.
@@ -190,6 +208,8 @@ func (f *functionaliser) mutation(n *graph.Node) error {
 		}
 	}
 	switch {
+	case inputs == 0 && reshapes(n):
+		return f.reshape(n)
 	case inputs == 0 && len(n.Mutates) == 1:
 		return f.rewrite(n)
 	case inputs < len(n.Mutates):
@@ -198,8 +218,7 @@ func (f *functionaliser) mutation(n *graph.Node) error {
 	if err := checkWritten(n); err != nil {
 		return err
 	}
-	f.copy(n)
-	return nil
+	return f.copy(n)
 }
 
 // checkWritten refuses operations that give the memory of an input a history, which outlives the graph.
@@ -315,10 +334,7 @@ func (f *functionaliser) write(e *emitter, target, value graph.Value) error {
 	case graph.RelationSame:
 		return f.write(e, relation.Of, value)
 	case graph.RelationNew:
-		owned, err := e.owned(value, target)
-		f.values[keyOf(target)] = owned
-		f.generation[keyOf(target)]++
-		return err
+		return f.store(e, target, value)
 	}
 	base, err := f.writtenThrough(e, target.(*graph.Output), value, f.current(relation.Of))
 	if err != nil {

@@ -67,6 +67,7 @@ var helpers = map[string]helper{
 	"padding_of":               paddingOf,
 	"scatter_reduce_gradients": scatterReduceGradients,
 	"convolution_second":       convolutionSecond,
+	"recurrent_gradients":      recurrentGradients,
 	"picked":                   picked,
 	"image": func(_ *emitter, args []graph.Value) graph.Value {
 		sizes := metaOf(args[0]).Sizes

@@ -1,6 +1,10 @@
 package autograd
 
-import "fusee/graph"
+import (
+	"slices"
+
+	"fusee/graph"
+)
 
 // productsOfOthers gives for each element the product of the others along a dimension, or of all others, without dividing.
 func productsOfOthers(e *emitter, args []graph.Value) graph.Value {
@@ -142,4 +146,18 @@ func scatterReduceGradients(e *emitter, args []graph.Value) graph.Value {
 		ofSelf = e.call("scatter", ofSelf, dim, index, int64(0))
 	}
 	return graph.List{Items: []graph.Value{ofSelf, ofSource}}
+}
+
+// recurrentGradients are those of the arguments of a layer of LSTM, of which the biases may be missing. The arguments are the gradients of its
+// results, which may be missing too, the results, and the layer's own.
+func recurrentGradients(e *emitter, args []graph.Value) graph.Value {
+	const tensors = 7
+	grads, results, given, settings := args[0].(graph.List).Items, args[1].(graph.List).Items, args[2:2+tensors], args[2+tensors:]
+	call := slices.Concat(given, results[:3], grads[:3], settings, results[3:])
+	found := e.call("mkldnn_rnn_layer_backward", call...)
+	gradients := make([]graph.Value, tensors)
+	for i := range gradients {
+		gradients[i] = e.item(found, int64(i))
+	}
+	return graph.List{Items: gradients}
 }

@@ -119,7 +119,7 @@ func (d *differentiation) functionalUpToGradients() ([]graph.Value, error) {
 			err = f.node(n)
 			placeIn(n.Checkpoint, f.graph.Nodes[start:])
 		} else if err = checkWritten(n); err == nil {
-			f.copy(n)
+			err = f.copy(n)
 		}
 		if err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (d *differentiation) functionalUpToGradients() ([]graph.Value, error) {
 	for i, v := range lowered.Outputs {
 		finals[i] = mapped(v, f.current)
 	}
-	return finals, nil
+	return finals, f.checkUnmoved(lowered.Outputs)
 }
 
 // wholeStep is what a joiner knows of a graph that asks for gradients itself.

@@ -282,6 +282,8 @@ func matrixDerivatives() []derivativeRow {
 			"query, key, value: _scaled_dot_product_cudnn_attention_backward(grad, query, key, value, result, results[1], results[6], results[7], attn_bias, None, None, size(query, 2), size(key, 2), dropout_p, is_causal, scale=scale)"),
 		gradients("_scaled_dot_product_efficient_attention",
 			"query, key, value: _scaled_dot_product_efficient_attention_backward(grad, query, key, value, attn_bias, result, results[1], results[2], results[3], dropout_p, [True, True, True, False], is_causal, scale=scale)"),
+		gradients("mkldnn_rnn_layer", "input, weight0, weight1, weight2, weight3, hx_, cx_: recurrent_gradients(grads, results, input, weight0, weight1, weight2, weight3, hx_, cx_, "+
+			"reverse, mode, hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first)"),
 	}
 	for _, name := range []string{"conv1d", "conv2d", "conv3d"} {
 		rows = append(rows, instead(name, "convolution(input, weight, bias, stride, padding, dilation, False, zeros_of(padding), groups)"),

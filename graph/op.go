@@ -93,7 +93,7 @@ func buildOpTable() opTable {
 	for _, rows := range [][]row{
 		unaryRows(), binaryRows(), conditionalRows(), activationRows(), specialRows(), backwardRows(), viewRows(), reductionRows(),
 		matrixRows(), convolutionRows(), normalisationRows(), indexRows(), shapeRows(), factoryRows(), copyRows(), lossRows(),
-		poolingRows(), randomRows(), trainingRows(), attentionRows(),
+		poolingRows(), randomRows(), trainingRows(), attentionRows(), recurrentRows(),
 	} {
 		for _, r := range rows {
 			name := r.schema[:strings.IndexAny(r.schema, ".(")]

@@ -358,10 +358,24 @@ static int choose_binding(AtenCall *call, const char *name, const char *overload
     return 0;
 }
 
+/* oneDNN's layers of LSTM give what their backward reads, the last result, only where gradients are recorded. */
+static int choose_recorded_layer(AtenCall *call, const char *name) {
+    if (strcmp(name, "mkldnn_rnn_layer") || call->outputs[call->output_count - 1] == -1)
+        return 0;
+    PyObject *module = PyImport_ImportModule("fusee._gradients");
+    PyObject *function = module ? PyObject_GetAttrString(module, "recorded_layer") : NULL;
+    Py_XDECREF(module);
+    if (!function)
+        return -1;
+    Py_SETREF(call->operation, function);
+    return 1;
+}
+
 /* What another library's operator does when it is called again after it failed is not known. */
 static int choose_way(AtenCall *call, const char *name, const char *overload) {
-    if (is_foreign(name))
-        return 0;
+    int recorded = is_foreign(name) ? 1 : choose_recorded_layer(call, name);
+    if (recorded)
+        return recorded < 0 ? -1 : 0;
     if (torch.direct &&
         stable_call_new(call->overload, name, overload, call->arguments, call->argument_count, call->output_count,
                         &call->stable))

@@ -203,6 +203,8 @@ LISTED_INTERNAL = (
     "_unsafe_view",
     "linalg_vector_norm",
     "_adaptive_avg_pool2d_backward",
+    "mkldnn_rnn_layer",
+    "mkldnn_rnn_layer_backward",
 )
 
 
