@@ -194,7 +194,7 @@ func (e *ShapeEnvironment) canonicalSizes(sizes []Size) []Size { return slice.Ma
 func (e *ShapeEnvironment) canonicalValue(value Value) Value {
 	return MapValue(value, func(v Value) Value {
 		if size, ok := v.(Size); ok {
-			return sizeValue(e.Canonical(size))
+			return SizeValue(e.Canonical(size))
 		}
 		return v
 	})
@@ -252,4 +252,26 @@ func visitValueSizes(value Value, visit func(Size)) {
 			visitValueSizes(item, visit)
 		}
 	}
+}
+
+// VisitSizes visits the sizes that an argument of a node consists of, those of tensors too; false where it holds a number that is given as an input.
+func VisitSizes(value Value, visit func(Size)) bool {
+	visitValueSizes(value, visit)
+	for _, tensor := range Tensors(value) {
+		meta, _ := MetaOf(tensor)
+		meta.visitSizes(visit)
+	}
+	return !holdsNumber(value)
+}
+
+func holdsNumber(value Value) bool {
+	switch v := value.(type) {
+	case *Input:
+		return v.Kind != Tensor
+	case List:
+		return slices.ContainsFunc(v.Items, holdsNumber)
+	case Slice:
+		return slices.ContainsFunc([]Value{v.Start, v.Stop, v.Step}, holdsNumber)
+	}
+	return false
 }

@@ -75,15 +75,15 @@ func SizeOf(v Value) (Size, bool) {
 	return Size{}, false
 }
 
-// sizeValue is the argument form of a size.
-func sizeValue(s Size) Value {
+// SizeValue is the argument form of a size.
+func SizeValue(s Size) Value {
 	if s.IsStatic() {
 		return s.Hint
 	}
 	return s
 }
 
-func sizeValues(sizes []Size) List { return List{Items: slice.Map(sizes, sizeValue)} }
+func sizeValues(sizes []Size) List { return List{Items: slice.Map(sizes, SizeValue)} }
 
 // integer gives an integer argument as a plain number, pinning symbols.
 func (c *inference) integer(name string) (int64, bool) {

@@ -210,7 +210,7 @@ func functionalEmbedding(c *caller) (Value, error) {
 		}
 		padding = n
 		if n < 0 {
-			padding = sizeValue(c.graph.Shapes.Add(Static(n), rows.Sizes[0]))
+			padding = SizeValue(c.graph.Shapes.Add(Static(n), rows.Sizes[0]))
 		}
 	}
 	return c.call("aten.embedding.default", bound["weight"], bound["input"], padding, bound["scale_grad_by_freq"], bound["sparse"])
@@ -392,7 +392,7 @@ func meshgrid(c *caller) (Value, error) {
 		for d := range along {
 			along[d] = int64(1)
 		}
-		along[i] = sizeValue(shape[i])
+		along[i] = SizeValue(shape[i])
 		s := (&chain{caller: c, value: v}).then("aten.view.default", List{Items: along}).then("aten.expand.default", sizeValues(shape))
 		if s.err != nil {
 			return nil, s.err

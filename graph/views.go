@@ -548,13 +548,15 @@ func (c *inference) pieces(d int, lengths []Size) error {
 	return nil
 }
 
-// evenPieces cuts length into pieces of size, the last one shorter.
-func evenPieces(length, size int64) []Size {
-	var pieces []Size
-	for ; length > size; length -= size {
-		pieces = append(pieces, Static(size))
+// evenPieces cuts length into pieces of a size of one or more, the last one what is left. How many there are is guarded.
+func (c *inference) evenPieces(length, size Size) []Size {
+	e, count := c.shapes, max((length.Hint+size.Hint-1)/size.Hint, 1)
+	ahead := e.Multiply(Static(count-1), size)
+	if count > 1 {
+		e.Less(ahead, length)
 	}
-	return append(pieces, Static(length))
+	e.LessEqual(length, e.Add(ahead, size))
+	return append(slices.Repeat([]Size{size}, int(count-1)), e.Subtract(length, ahead))
 }
 
 // maximumPieces bounds how many outputs one node may have.
@@ -562,15 +564,21 @@ const maximumPieces = 1 << 16
 
 func inferSplit(c *inference) error {
 	d, err := c.dim("dim")
-	size, ok := c.integer("split_size")
+	size, ok := c.size("split_size")
 	if err != nil || !ok || c.self().Dim() == 0 {
 		return unknown("split arguments")
 	}
-	length := c.shapes.Specialise(c.self().Sizes[d])
-	if size < 0 || size == 0 && length != 0 || size > 0 && length/size > maximumPieces {
+	length := c.self().Sizes[d]
+	if c.shapes.LessEqual(size, Static(0)) {
+		if c.shapes.Less(size, Static(0)) || !c.shapes.IsZero(length) {
+			return unknown("split size")
+		}
+		size = Static(1)
+	}
+	if length.Hint/size.Hint > maximumPieces {
 		return unknown("split size")
 	}
-	return c.pieces(d, evenPieces(length, max(size, 1)))
+	return c.pieces(d, c.evenPieces(length, size))
 }
 
 func inferSplitSizes(c *inference) error {
@@ -598,11 +606,14 @@ func inferChunk(c *inference) error {
 	if err != nil || !ok || chunks < 1 || chunks > maximumPieces || c.self().Dim() == 0 {
 		return unknown("chunk arguments")
 	}
-	length := c.shapes.Specialise(c.self().Sizes[d])
-	if length == 0 {
+	e, length := c.shapes, c.self().Sizes[d]
+	if e.IsZero(length) {
 		return c.pieces(d, slices.Repeat([]Size{Static(0)}, int(chunks)))
 	}
-	return c.pieces(d, evenPieces(length, (length+chunks-1)/chunks))
+	if rest := e.Modulo(length, Static(chunks)); rest.IsStatic() && rest.Hint == 0 {
+		return c.pieces(d, slices.Repeat([]Size{e.FloorDivide(length, Static(chunks))}, int(chunks)))
+	}
+	return c.pieces(d, c.evenPieces(length, e.FloorDivide(e.Add(length, Static(chunks-1)), Static(chunks))))
 }
 
 func inferUnbind(c *inference) error {
@@ -630,13 +641,10 @@ func inferTensorSplit(c *inference) error {
 	if err != nil || !ok || sections < 1 || sections > maximumPieces || c.self().Dim() == 0 {
 		return unknown("tensor_split arguments")
 	}
-	length := c.shapes.Specialise(c.self().Sizes[d])
 	lengths := make([]Size, sections)
-	for i := range lengths {
-		lengths[i] = Static(length / sections)
-		if int64(i) < length%sections {
-			lengths[i].Hint++
-		}
+	for i := range lengths { // the first ones are longer by one element where there is a rest
+		rest := c.shapes.Add(c.self().Sizes[d], Static(sections-1-int64(i)))
+		lengths[i] = c.shapes.FloorDivide(rest, Static(sections))
 	}
 	return c.pieces(d, lengths)
 }

@@ -100,6 +100,7 @@ type Interpreter struct {
 	retained      []retainedTensor
 	hooks         []*gradientHook
 	wired         []graph.Value // tensors that the host was told about, by number
+	wiresShapes   bool          // sizes that change are told to the host as such
 	// functionsDisabled counts what keeps __torch_function__ from being called; functionGuards are the steps at which the program did so.
 	functionsDisabled int
 	functionGuards    []int

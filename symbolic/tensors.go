@@ -356,13 +356,11 @@ func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
 	if call.readsWhatItWrites() {
 		return nil, unsupported(reasonTensorCall, "%s reads the memory that it writes", call.target)
 	}
-	for i, arg := range call.args {
-		call.args[i] = in.specialiseValue(arg) // the host answers for the sizes of this call
+	outcome, err := in.shapedCall(call)
+	if outcome == nil && err == nil {
+		in.specialiseCall(call)
+		outcome, err = in.askTensorCall(call)
 	}
-	for i, keyword := range call.keywords {
-		call.keywords[i].Value = in.specialiseValue(keyword.Value)
-	}
-	outcome, err := in.askTensorCall(call)
 	if err != nil {
 		return nil, err
 	}
@@ -375,14 +373,7 @@ func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
 
 // askTensorCall asks the host what a call gives; the error is *Unsupported where it cannot tell.
 func (in *Interpreter) askTensorCall(call *hostedCall) (*trace.Outcome, error) {
-	wired := make([]bytecode.Object, len(call.args))
-	for i, arg := range call.args {
-		wired[i] = in.wireGraphValue(arg)
-	}
-	var wiredKeywords []bytecode.Object
-	for _, keyword := range call.keywords {
-		wiredKeywords = append(wiredKeywords, bytecode.Tuple{keyword.Name, in.wireGraphValue(keyword.Value)})
-	}
+	wired, wiredKeywords := in.wireArguments(call)
 	outcome, err := in.session.TensorCall(call.wireTarget(), wired, wiredKeywords, in.modes())
 	if err == nil && outcome.Unsupported != "" {
 		err = unsupported(reasonTensorCall, "%s: %s", call.target, outcome.Unsupported)
@@ -496,7 +487,7 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 	if !ok || len(metadata) < 7 {
 		return nil, errors.New("a tensor's metadata is malformed")
 	}
-	meta, err := wire.ParseMeta(metadata)
+	meta, err := wire.ParseShapedMeta(metadata, in.shapes())
 	if errors.Is(err, wire.ErrUnnatural) {
 		return nil, unsupported(reasonTensorCall, "%s makes a tensor of a negative size", node.Target)
 	}
@@ -559,6 +550,10 @@ func (in *Interpreter) wireGraphValue(value graph.Value) bytecode.Object {
 		return bytecode.Tuple{kind, &bytecode.List{Items: items}}
 	case graph.Slice:
 		return bytecode.Tuple{"slice", in.wireGraphValue(v.Start), in.wireGraphValue(v.Stop), in.wireGraphValue(v.Step)}
+	case graph.Size:
+		if in.wiresShapes {
+			return bytecode.Tuple{"size", wire.WriteSize(v)}
+		}
 	}
 	return wireScalar(value)
 }

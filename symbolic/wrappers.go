@@ -292,7 +292,11 @@ func (in *Interpreter) isMember(found Value) bool {
 // wireTensor writes a tensor argument for the host; wrappers come with the id of the object that the host knows them by.
 func (in *Interpreter) wireTensor(value graph.Value) bytecode.Object {
 	meta, _ := graph.MetaOf(value)
-	fields := bytecode.Tuple{"T", int64(in.tensorNumber(value)), wire.WriteMeta(meta)}
+	write := wire.WriteMeta
+	if in.wiresShapes {
+		write = wire.WriteShapedMeta
+	}
+	fields := bytecode.Tuple{"T", int64(in.tensorNumber(value)), write(meta)}
 	if !marksWrapper(meta) {
 		return fields
 	}

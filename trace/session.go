@@ -174,6 +174,8 @@ type Outcome struct {
 	// Structure replaces Value for TensorCall.
 	Structure bytecode.Object
 	Expansion bytecode.Object
+	// Decisions are what ShapedCall decided about sizes that change.
+	Decisions []bytecode.Object
 	// Raised is the exception's class and arguments.
 	Raised    ObjectID
 	Arguments []Reference
@@ -209,6 +211,18 @@ func (s *Session) TensorCall(target bytecode.Object, arguments, keywords []bytec
 		question = append(question, bytecode.None, modes.Gradients)
 	}
 	return s.outcome("tensor_call", question...)
+}
+
+// ShapedCall is TensorCall for sizes that change: of each symbol its name, its value in this call and a lower bound.
+func (s *Session) ShapedCall(symbols []bytecode.Object, target bytecode.Object, arguments, keywords []bytecode.Object, modes Modes) (*Outcome, error) {
+	question := []bytecode.Object{&bytecode.List{Items: symbols}, target, &bytecode.List{Items: arguments}, &bytecode.List{Items: keywords}}
+	for _, mode := range []bytecode.Object{modes.Autocast, modes.Gradients} {
+		if mode == nil {
+			mode = bytecode.None
+		}
+		question = append(question, mode)
+	}
+	return s.outcome("shaped_call", question...)
 }
 
 // HashEqual compares two objects where no user code runs.
@@ -247,10 +261,13 @@ func (s *Session) outcome(question string, arguments ...bytecode.Object) (*Outco
 }
 
 func parseValue(question string, fields bytecode.Tuple) (*Outcome, error) {
-	if question == "tensor_call" {
+	if question == "tensor_call" || question == "shaped_call" {
 		outcome := &Outcome{Structure: fields[1]}
 		if len(fields) > 2 {
 			outcome.Expansion = fields[2]
+		}
+		if len(fields) > 3 {
+			outcome.Decisions = Items(fields[3])
 		}
 		return outcome, nil
 	}

@@ -172,6 +172,7 @@ func TestMalformedAnswers(t *testing.T) {
 		"dict_get":    func(s *Session) error { _, err := s.DictGet(1, "a"); return err },
 		"getattr":     func(s *Session) error { _, err := s.GetAttribute(1, "a"); return err },
 		"evaluate":    func(s *Session) error { _, err := s.Evaluate(int64(1), nil, nil); return err },
+		"shaped_call": func(s *Session) error { _, err := s.ShapedCall(nil, "torch.relu", nil, nil, Modes{}); return err },
 		"tensor_call": func(s *Session) error { _, err := s.TensorCall("torch.relu", nil, nil, Modes{}); return err },
 		"hash_equal":  func(s *Session) error { _, err := s.HashEqual(int64(1), int64(2)); return err },
 		"source_line": func(s *Session) error { _, err := s.SourceLine("a.py", 1); return err },

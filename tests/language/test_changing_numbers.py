@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as functional
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -380,6 +381,30 @@ def rows(x: torch.Tensor, index: torch.Tensor) -> Any:
     return x[index], torch.cat([x, x[:2]]), torch.nn.functional.embedding(index, x), x.cumsum(0), x.flip(0), x.var(0)
 
 
+def pieces(x: torch.Tensor) -> Any:
+    first, second = torch.cat([x, x], 1).chunk(2, 1)
+    return first, second, x.split((len(x) + 1) // 2), x.chunk(3), x.tensor_split(2)
+
+
+def outside_the_tables(x: torch.Tensor) -> Any:
+    """Operators that PyTorch tells the shapes of."""
+    image = x[None, None]
+    return (
+        functional.interpolate(image, scale_factor=2, mode="bilinear"),
+        functional.adaptive_avg_pool1d(x.T[None], 2),
+        functional.unfold(image, 2),
+        torch.einsum("ij,kj->ik", x, x),
+        torch.cdist(x, x + 1),
+        torch.nn.utils.rnn.pad_sequence([x, x[:2]]),
+    )
+
+
+def of_uncertain_layout(x: torch.Tensor) -> Any:
+    """Some versions of PyTorch tell another layout than the real one, or fixed sizes alone."""
+    attended = functional.scaled_dot_product_attention(x[None], x[None], x[None], is_causal=True)
+    return torch.fft.fft(x, dim=0).real, attended, functional.avg_pool2d(x[None, None], 2, ceil_mode=True)
+
+
 def tensors(*shapes_of_calls: tuple[tuple[int, ...], ...]) -> list[tuple[torch.Tensor, ...]]:
     return [tuple(torch.randn(shape) for shape in one) for one in shapes_of_calls]
 
@@ -394,6 +419,9 @@ SIZED: list[tuple[Callable[..., Any], list[Any], int]] = [
         tensors(*[((2, 4, a, 8), (2, 4, b, 8)) for a, b in [(3, 3), (1, 4), (1, 5), (1, 6), (4, 4), (7, 9)]]),
         5,
     ),
+    (pieces, tensors(*[((n, 4),) for n in (4, 6, 9, 12, 7)]), 1),
+    (outside_the_tables, tensors(*[((n, 4),) for n in (4, 6, 9, 12, 7)]), 1),
+    (of_uncertain_layout, tensors(*[((n, 4),) for n in (4, 6, 9, 12, 7)]), 4),
     (rows, [(torch.randn(9, 4), torch.randint(0, 9, (n,))) for n in (3, 4, 5, 6)], 1),
 ]
 

@@ -21,7 +21,10 @@ var ErrUnnatural = errors.New("a tensor's sizes, strides or offset are no natura
 
 // ParseMeta reads tensor metadata; items after the seventh are ignored, as object descriptions have more. The error is about a malformed
 // tuple or an element type that is not known.
-func ParseMeta(object bytecode.Object) (graph.Meta, error) {
+func ParseMeta(object bytecode.Object) (graph.Meta, error) { return ParseShapedMeta(object, nil) }
+
+// ParseShapedMeta is ParseMeta for sizes that may be expressions over the symbols of an environment.
+func ParseShapedMeta(object bytecode.Object, shapes *graph.ShapeEnvironment) (graph.Meta, error) {
 	fields, ok := object.(bytecode.Tuple)
 	if !ok || len(fields) < metaFields {
 		return graph.Meta{}, errors.New("a tensor's metadata is malformed")
@@ -36,28 +39,28 @@ func ParseMeta(object bytecode.Object) (graph.Meta, error) {
 	if err != nil {
 		return graph.Meta{}, err
 	}
-	sizes, sizesOK := parseSizes(fields[2])
-	strides, stridesOK := parseSizes(fields[3])
-	offset, offsetOK := fields[4].(int64)
-	if !sizesOK || !stridesOK || !offsetOK || offset < 0 {
+	sizes, sizesOK := parseSizes(fields[2], shapes)
+	strides, stridesOK := parseSizes(fields[3], shapes)
+	offset, offsetOK := natural(fields[4], shapes)
+	if !sizesOK || !stridesOK || !offsetOK {
 		return graph.Meta{}, ErrUnnatural
 	}
 	requiresGrad, _ := fields[5].(bool)
 	flags, _ := fields[6].(int64)
-	meta := graph.Meta{DType: dtype, Device: device, Sizes: sizes, Strides: strides, Offset: graph.Size{Hint: offset}, RequiresGrad: requiresGrad, Flags: graph.MetaFlags(flags)}
+	meta := graph.Meta{DType: dtype, Device: device, Sizes: sizes, Strides: strides, Offset: offset, RequiresGrad: requiresGrad, Flags: graph.MetaFlags(flags)}
 	if len(sizes) != len(strides) && meta.Flags&graph.FlagNotPlain == 0 {
 		return graph.Meta{}, errors.New("a tensor has more sizes than strides")
 	}
 	return meta, nil
 }
 
-func parseSizes(object bytecode.Object) ([]graph.Size, bool) {
-	return slice.MapAll(trace.Items(object), parseSize)
+func parseSizes(object bytecode.Object, shapes *graph.ShapeEnvironment) ([]graph.Size, bool) {
+	return slice.MapAll(trace.Items(object), func(item bytecode.Object) (graph.Size, bool) { return natural(item, shapes) })
 }
 
-func parseSize(object bytecode.Object) (graph.Size, bool) {
-	n, ok := object.(int64)
-	return graph.Static(n), ok && n >= 0
+func natural(object bytecode.Object, shapes *graph.ShapeEnvironment) (graph.Size, bool) {
+	size, ok := ParseSize(object, shapes)
+	return size, ok && size.Hint >= 0
 }
 
 // ParseDevice reads "cpu" or "cuda:0".
@@ -79,6 +82,14 @@ func WriteMeta(meta *graph.Meta) bytecode.Tuple {
 	return bytecode.Tuple{
 		meta.DType.String(), meta.Device.String(), writeSizes(meta.Sizes), writeSizes(meta.Strides), meta.Offset.Hint, meta.RequiresGrad, int64(meta.Flags),
 	}
+}
+
+// WriteShapedMeta is WriteMeta with expressions for symbolic sizes.
+func WriteShapedMeta(meta *graph.Meta) bytecode.Tuple {
+	fields := WriteMeta(meta)
+	fields[2], fields[3] = bytecode.Tuple(slice.Map(meta.Sizes, WriteSize)), bytecode.Tuple(slice.Map(meta.Strides, WriteSize))
+	fields[4] = WriteSize(meta.Offset)
+	return fields
 }
 
 func writeSizes(sizes []graph.Size) bytecode.Tuple {

@@ -63,7 +63,7 @@ func (r *Nodes) node(item bytecode.Object) (*graph.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := readOutputs(fields[4])
+	outputs, err := r.outputs(fields[4])
 	if err != nil {
 		return nil, errors.Wrapf(err, "the result of %s", target)
 	}
@@ -187,17 +187,17 @@ func effects(schema *graph.Schema, values []graph.Value) (mutated []graph.Value,
 	return mutated, viewed, nil
 }
 
-// readOutputs reads the metadata of a node's results.
-func readOutputs(list bytecode.Object) ([]graph.OutputInfo, error) {
-	return slice.TryMap(trace.Items(list), readOutput)
+// outputs reads the metadata of a node's results.
+func (r *Nodes) outputs(list bytecode.Object) ([]graph.OutputInfo, error) {
+	return slice.TryMap(trace.Items(list), r.readOutput)
 }
 
 // readOutput reads the metadata of a result, or None, which stands for one that is not computed.
-func readOutput(object bytecode.Object) (graph.OutputInfo, error) {
+func (r *Nodes) readOutput(object bytecode.Object) (graph.OutputInfo, error) {
 	if object == bytecode.Object(bytecode.None) {
 		return graph.OutputInfo{}, nil
 	}
-	meta, err := ParseMeta(object)
+	meta, err := ParseShapedMeta(object, r.graph.Shapes)
 	if err != nil {
 		return graph.OutputInfo{}, errors.Wrapf(ErrUnsupported, "%v", err)
 	}
@@ -250,6 +250,8 @@ func (r *Nodes) Value(object bytecode.Object) (graph.Value, error) {
 		case "tuple", "list":
 			items, err := r.values(trace.Items(fields[1]))
 			return graph.List{Items: items, Tuple: fields[0] == "tuple"}, err
+		case "size":
+			return r.size(fields[1])
 		}
 		return nil, errors.Newf("%v is no argument of a node", fields[0])
 	}
@@ -261,6 +263,14 @@ func (r *Nodes) Value(object bytecode.Object) (graph.Value, error) {
 		return constantValue(constant.Value)
 	}
 	return r.object(reference.(trace.ObjectID))
+}
+
+func (r *Nodes) size(object bytecode.Object) (graph.Value, error) {
+	size, ok := ParseSize(object, r.graph.Shapes)
+	if !ok {
+		return nil, errors.Newf("%v is no size", object)
+	}
+	return graph.SizeValue(size), nil
 }
 
 func (r *Nodes) input(fields bytecode.Tuple) (graph.Value, error) {
@@ -322,7 +332,7 @@ func (r *Nodes) object(id trace.ObjectID) (graph.Value, error) {
 }
 
 func readSize(payload bytecode.Object) (graph.Value, error) {
-	sizes, ok := parseSizes(payload)
+	sizes, ok := parseSizes(payload, nil)
 	if !ok {
 		return nil, errors.New("a size is malformed")
 	}

@@ -6,7 +6,7 @@ import contextlib
 import linecache
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .. import logs
@@ -87,6 +87,27 @@ class Answers:
         gradients: bool | None = None,
     ) -> Reply:
         """Run a torch function on fake tensors, under autocast if its state is given, and with gradients on or off."""
+        with self._modes(cast, gradients):
+            return self.fixed_call(target, arguments, keywords)
+
+    def shaped_call(
+        self,
+        symbols: list[tuple[str, int, int]],
+        target: Any,
+        arguments: list[Any],
+        keywords: list[Any],
+        cast: autocast.Devices | None,
+        gradients: bool | None,
+    ) -> Reply:
+        """``tensor_call`` for sizes that change."""
+        from . import shaped
+
+        with self._modes(cast, gradients):
+            return shaped.answer(self, symbols, target, arguments, keywords)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _modes(cast: autocast.Devices | None, gradients: bool | None) -> Iterator[None]:
         with contextlib.ExitStack() as modes:
             if cast is not None:
                 modes.enter_context(autocast.under(cast))
@@ -94,9 +115,10 @@ class Answers:
                 import torch
 
                 modes.enter_context(torch.set_grad_enabled(gradients))
-            return self._tensor_call(target, arguments, keywords)
+            yield
 
-    def _tensor_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
+    def fixed_call(self, target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
+        """``tensor_call`` in the modes that are on."""
         from . import attention
         from .fake import TensorCall
         from .small import SmallCall
@@ -176,6 +198,7 @@ _QUESTIONS: Mapping[str, Callable[..., Reply]] = {  # functions, as bound method
     "getattr": Answers.get_attribute,
     "evaluate": Answers.evaluate,
     "tensor_call": Answers.tensor_call,
+    "shaped_call": Answers.shaped_call,
     "hash_equal": Answers.hash_equal,
     "source_line": Answers.source_line,
 }

@@ -80,7 +80,7 @@ class Recorder(TorchDispatchMode):
             if isinstance(output, torch.Tensor):
                 self._places.setdefault(id(output), ("n", index, place) if several else ("n", index))
         self._alive.append(result)
-        found = [plain_metadata(output) if isinstance(output, torch.Tensor) else None for output in outputs]
+        found = [self.metadata(output) if isinstance(output, torch.Tensor) else None for output in outputs]
         name = f"{function._overloadpacket.__name__}_{index}"
         self.nodes.append((name, str(function), *written, found, signature(function)))
         return result
@@ -91,6 +91,10 @@ class Recorder(TorchDispatchMode):
         view = view_like(function)
         self.complete = self.complete and view is not None and place[0] == "n"
         return view or function
+
+    def metadata(self, tensor: torch.Tensor) -> Any:
+        """What is written about a result."""
+        return plain_metadata(tensor)
 
     def write(self, value: Any) -> Any:
         """An argument of a node: a place, a container, or a reference."""
@@ -163,6 +167,10 @@ class TensorCall:
         """An argument."""
         return make_tensor(metadata)
 
+    def plain(self, tensor: torch.Tensor) -> Any:
+        """Metadata of a result."""
+        return plain_metadata(tensor)
+
     def _run(self, function: Any, arguments: list[Any], keywords: list[Any]) -> tuple[Any, ...]:
         with self.mode():
             positional = [self._build(argument) for argument in arguments]
@@ -227,7 +235,7 @@ class TensorCall:
                 return "T", tensors.metadata(value), self._relation(value), *self._wrapper(value)
             if not tensors.is_dense(value):
                 raise Unfakeable(f"a tensor of layout {value.layout} comes out")
-            return "T", plain_metadata(value), self._relation(value)
+            return "T", self.plain(value), self._relation(value)
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             raise Unfakeable("the result is a number that depends on data")
         if type(value) in (tuple, list):
