@@ -360,7 +360,7 @@ func (a *assembly) choppy(boxes []box) bool {
 		return false // calling the library takes longer than one element after another
 	}
 	for dimension, size := range a.output.meta.Sizes {
-		if !isStatic(a.output.meta.Strides[dimension], 1) || isStatic(size, 1) {
+		if !isStatic(a.output.meta.Strides[dimension], 1) || size.Expr == nil && size.Hint <= widestWoven {
 			continue
 		}
 		cuts := map[int64]bool{}

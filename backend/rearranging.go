@@ -113,12 +113,12 @@ func (t *tensor) split(dimension int, sizes ...int64) *tensor {
 	return t.under(meta)
 }
 
-// shortestCopied is the last dimension of a copy that fills the vectors of a CPU.
-const shortestCopied = 8
+// shortestCopied is the last dimension of a copy that fills the vectors of a CPU, and widestWoven one whose neighbours are computed in one lane (cpu/interleave.go).
+const shortestCopied, widestWoven = 8, 4
 
 // copyOf is a row-major copy of a view, under the sizes of the node's result.
 func (r *recipe) copyOf(view *tensor) bool {
-	if last := view.meta.Sizes[len(view.meta.Sizes)-1]; r.device.Type == "cpu" && last.Hint < shortestCopied {
+	if last := view.meta.Sizes[len(view.meta.Sizes)-1]; r.device.Type == "cpu" && last.Hint > widestWoven && last.Hint < shortestCopied {
 		return false
 	}
 	output := r.node.Outputs[0].Meta

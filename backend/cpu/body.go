@@ -372,6 +372,10 @@ func (e *emitter) store(in *loop.Instruction) {
 	if in.Type == loop.Bool {
 		text = e.assign("zext %s %s to %s", wide("i1", lanes), text, wide("i8", lanes))
 	}
+	if e.width > 0 {
+		e.woven[in] = append(e.woven[in], text)
+		return
+	}
 	if len(in.Args) == 1 && (lanes == 1 || stride.Is(1)) {
 		e.storeSide(in, text, lanes)
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "12"
+const Version = "13"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -20,7 +20,7 @@ func Emit(kernel *loop.Kernel, target Target) string {
 		return Emit(&part, target) + callParts(kernel, part.Name)
 	}
 	e := &emitter{
-		function: newFunction(), kernel: kernel, target: target, current: 1, vector: -1,
+		function: newFunction(), kernel: kernel, target: target, current: 1, vector: -1, begin: "%begin", end: "%end",
 		pointers: map[*loop.Access]string{}, values: make([]operand, kernel.Values()), nested: nested(kernel),
 	}
 	e.native = nativeLanes(kernel, target)
@@ -52,7 +52,11 @@ type emitter struct {
 	native   int    // lanes that fill a vector register
 	current  int    // lanes of the code being emitted
 	mask     string // which lanes of the code being emitted there are; "" for all
-	vector   int    // dimension that lanes run along, -1 for none
+	begin    string // the points, or groups of width points, to compute
+	end      string
+	width    int                            // neighbouring points that one lane computes and whose results are stored together; 0 for one
+	woven    map[*loop.Instruction][]string // what their stores were given so far
+	vector   int                            // dimension that lanes run along, -1 for none
 	buffers  []string
 	scalars  []string
 	index    []string                // position along each dimension entered, of the first lane
@@ -228,30 +232,39 @@ func (e *emitter) allStages() []*loop.Stage {
 	return result
 }
 
-// overOuter runs lanes along the last outer dimension.
+// overOuter runs lanes along the last outer dimension, or, where that is short, along the one before it.
 func (e *emitter) overOuter() {
 	last := len(e.kernel.Outer) - 1
 	if last < 0 {
-		e.each("%begin", "%end", func(string) { e.stages() })
+		e.each(e.begin, e.end, func(string) { e.stages() })
 		return
 	}
 	if e.kernel.Outer[last].Is(0) {
 		return
 	}
+	if width := interleaved(e.kernel); width > 0 {
+		e.width, last = width, last-1
+		e.begin, e.end = e.groups(e.begin), e.groups(e.end)
+	}
 	e.vector = last
 	if last == 0 {
-		e.row("%begin", "%end")
+		e.row(e.begin, e.end)
 		return
 	}
 	length := e.positive(e.int(e.kernel.Outer[last]))
-	first := e.assign("udiv i64 %%begin, %s", length)
-	rounded := e.assign("add i64 %%end, %s", e.assign("sub i64 %s, 1", length))
-	end := e.assign("udiv i64 %s, %s", rounded, length)
-	if e.kernel.Pointwise() && crosses(e.kernel) {
+	first := e.assign("udiv i64 %s, %s", e.begin, length)
+	end := e.roundedUp(e.end, length)
+	if e.kernel.Pointwise() && e.width == 0 && crosses(e.kernel) {
 		e.tiles(first, end, length)
 		return
 	}
 	e.each(first, end, func(row string) { e.partOfRow(row, length, "0", length) })
+}
+
+// roundedUp divides and rounds up.
+func (e *emitter) roundedUp(number, divisor string) string {
+	rounded := e.assign("add i64 %s, %s", number, e.assign("sub i64 %s, 1", divisor))
+	return e.assign("udiv i64 %s, %s", rounded, divisor)
 }
 
 // each runs body for every number from…to.
@@ -264,11 +277,10 @@ func (e *emitter) each(from, to string, body func(number string)) {
 
 // partOfRow covers the positions from…to of a row that belong to the call's outer points.
 func (e *emitter) partOfRow(row, length, from, to string) {
-	last := len(e.kernel.Outer) - 1
-	e.decompose(row, e.kernel.Outer[:last])
+	e.decompose(row, e.kernel.Outer[:e.vector])
 	before := e.multiply(row, length)
-	from = e.extremum("smax", e.assign("sub i64 %%begin, %s", before), from)
-	e.row(from, e.extremum("smin", e.assign("sub i64 %%end, %s", before), to))
+	from = e.extremum("smax", e.assign("sub i64 %s, %s", e.begin, before), from)
+	e.row(from, e.extremum("smin", e.assign("sub i64 %s, %s", e.end, before), to))
 }
 
 // tileRows is the height of a tile; it is one block of lanes wide. A matrix read across the tile's rows is then read a cache line from as many places as there are
@@ -343,7 +355,7 @@ func (e *emitter) row(from, to string) {
 		e.segments(e.allStages(), e.kernel.Outer[e.vector], from, to, func(from, to string) {
 			e.sweep(sweep{stages: e.allStages(), body: func(_ int, position string, _ []string) []string {
 				e.enter(position, e.allStages()...)
-				e.stages()
+				e.points()
 				return nil
 			}}, from, to, blocks)
 		})
@@ -363,7 +375,7 @@ func (e *emitter) stages() {
 
 // overInner runs one outer point at a time, and lanes along the last inner dimension.
 func (e *emitter) overInner() {
-	e.loop("%begin", "%end", "1", nil, func(point string, _ []string) []string {
+	e.loop(e.begin, e.end, "1", nil, func(point string, _ []string) []string {
 		e.scoped(func() {
 			e.decompose(point, e.kernel.Outer)
 			e.stages()

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"maps"
 	"slices"
 
 	"fusee/backend/loop"
@@ -69,7 +70,7 @@ func (e *emitter) segments(stages []*loop.Stage, size loop.Int, from, to string,
 		}
 		high = e.extremum("smax", low, high)
 		e.scoped(func() {
-			e.folding = e.known(stages, first)
+			e.folding = e.known(stages, e.vector, first)
 			e.hoistAll(stages)
 			emit(low, high)
 			e.folding = nil
@@ -87,13 +88,16 @@ func (e *emitter) hoistAll(stages []*loop.Stage) {
 	}
 }
 
-// known computes what is known in the segment that begins at a position along the dimension of the lanes.
-func (e *emitter) known(stages []*loop.Stage, first int64) *folding {
+// known computes what is known in the segment that begins at a position along a dimension, beside what is known already.
+func (e *emitter) known(stages []*loop.Stage, dimension int, first int64) *folding {
 	f := &folding{known: map[loop.Value]bool{}, needed: map[loop.Value]bool{}}
+	if e.folding != nil {
+		maps.Copy(f.known, e.folding.known)
+	}
 	for _, stage := range stages {
 		for index := range stage.Body {
 			in := &stage.Body[index]
-			if position, result, ok := e.change(in, e.vector); ok {
+			if position, result, ok := e.change(in, dimension); ok {
 				f.known[stage.First+loop.Value(index)] = result == (first >= position)
 			} else if result, ok := f.logic(in); ok {
 				f.known[stage.First+loop.Value(index)] = result

@@ -30,6 +30,9 @@ MOVES: dict[str, Function] = {
     "cat_transposed": lambda x, y: torch.cat([(x + 1).transpose(0, 1), (y * 2).transpose(0, 1)], 2) * 2,
     "rotary": lambda x, y: rotary(x[..., :64], y[..., :64]),
     "stack": lambda x, y: torch.stack([x + 1, y * 2, x], 1) * 2,
+    "stack_last": lambda x, y: torch.stack([x + 1, y * 2, x], -1) * 2,
+    "pairs": lambda x, y: torch.stack([x[..., 0:66:2] * 2, x[..., 1:66:2] - y[..., :33]], -1).flatten(-2),
+    "colours_last": lambda x, y: (x.permute(1, 2, 0) * 2).contiguous(),
     "pad": lambda x, y: F.pad(x * 2, (3, 1), value=2) + 1,
     "pad_two": lambda x, y: F.pad((x + y) * 2, (1, 2, 2, 0)).abs(),
     "pad_cut": lambda x, y: F.pad(x * 2, (-2, 1, 0, -1)) + 1,
@@ -87,9 +90,10 @@ def test_what_loops_would_not_speed_up_stays_a_call(planner: Planner) -> None:
     assert planner.compile(lambda x, y: torch.cat([x, y], 1), x, y).library_calls == ["aten.cat.default"]
     many = [torch.randn(4, 64) for _ in range(20)]
     assert planner.compile(lambda *x: torch.cat(x, 1) + 1, *many).library_calls == ["aten.cat.default"]
-    assert planner.compile(lambda x, y: torch.stack([x, y], -1) + 1, x, y).library_calls == ["aten.stack.default"]
-    small = planner.compile(lambda x, y: torch.stack([x, y], -1) + 1, x[0], y[0])
-    assert not small.library_calls and torch.equal(small(x[0], y[0])[0], torch.stack([x[0], y[0]], -1) + 1)
+    assert planner.compile(lambda x, y: torch.stack([x, y] * 3, -1) + 1, x, y).library_calls == ["aten.stack.default"]
+    small = planner.compile(lambda x, y: torch.stack([x, y] * 3, -1) + 1, x[0, :40], y[0, :40])
+    assert not small.library_calls
+    assert torch.equal(small(x[0, :40], y[0, :40])[0], torch.stack([x[0, :40], y[0, :40]] * 3, -1) + 1)
 
 
 def test_a_source_that_is_stored_anyway_is_computed_once(planner: Planner) -> None:
