@@ -173,7 +173,7 @@ func pointwiseShapes() []*loop.Kernel {
 		scaledSum("odd_rows", []int64{5, 6, 7}, []int64{42, 7, 1}, 1),
 		scaledSum("padded_rows", []int64{6, 10, 8}, []int64{200, 16, 1}, 0),
 		scaledSum("even_rows", []int64{9, 6}, []int64{8, 1}, 2),
-		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), sideBySide("side_by_side"), inParts("parts", 2048, 8, 4099, 1), inParts("parts_even", 2048, 64), inParts("parts_many", slices.Repeat([]int64{40}, 130)...), channelsLast("channels_last"),
+		dynamicRows("dynamic_rows"), indices("indices"), masked("masked"), gathered("gathered"), sideBySide("side_by_side"), sumSideBySide("sum_side_by_side"), inParts("parts", 2048, 8, 4099, 1), inParts("parts_even", 2048, 64), inParts("parts_many", slices.Repeat([]int64{40}, 130)...), channelsLast("channels_last"),
 		inPlace("in_place"), mixedTypes("mixed_types"), stages("two_stages"), uniform("scalar_arguments"),
 	}
 }
@@ -269,6 +269,24 @@ func sideBySide(name string) *loop.Kernel {
 	right := b.Gather(1, loop.Static(-8), loop.Statics(12, 1), last, nil, nil)
 	other := b.Do(loop.OpSelect, loop.F32, last, right, b.Constant(loop.F32, loop.FloatBits(1)))
 	b.Store(b.Do(loop.OpSelect, loop.F32, first, left, other), 2, loop.Int{}, loop.Statics(20, 1)...)
+	return b.Kernel
+}
+
+// sumSideBySide sums rows that lie in two matrices, the first of which ends at a multiple of a vector, and the second before the row does.
+func sumSideBySide(name string) *loop.Kernel {
+	b := loop.NewBuilder(name, loop.Static(5))
+	float32Buffers(b, 16, "x", "y", "out")
+	b.Stage(loop.Static(64))
+	column := b.Append(loop.Instruction{Op: loop.OpIndex, Type: loop.I64, Index: 1})
+	test := func(op loop.Op, bound int64) loop.Value {
+		return b.Do(op, loop.Bool, column, b.Constant(loop.I64, loop.IntBits(bound)))
+	}
+	first, inside := test(loop.OpLessEqual, 31), b.Do(loop.OpAnd, loop.Bool, test(loop.OpGreater, 31), test(loop.OpLess, 60))
+	left := b.Gather(0, loop.Int{}, loop.Statics(32, 1), first, nil, nil)
+	right := b.Gather(1, loop.Static(-32), loop.Statics(28, 1), inside, nil, nil)
+	sum := b.Reduce(loop.Sum, loop.F32, b.Do(loop.OpSelect, loop.F32, first, left, right))
+	b.Stage()
+	b.Store(sum, 2, loop.Int{}, loop.Statics(1)...)
 	return b.Kernel
 }
 

@@ -16,13 +16,14 @@ type strip struct {
 	sizes    []extent // of the dimensions that position runs over
 	base     int      // number of dimensions before them, whose coordinates are declared already
 	width    int
-	exact    bool   // strips must cover the last dimension exactly, because rows follow or no one looks after the rest
-	store    string // condition for stores; "" for none
+	exact    bool                // strips must cover the last dimension exactly, because rows follow or no one looks after the rest
+	store    string              // condition for stores; "" for none
+	decided  map[loop.Value]bool // conditions that are the same for all lanes
 }
 
 // emit prints the strip.
 func (s *strip) emit() {
-	s.lanes = s.width
+	s.lanes, s.decided = s.width, nil
 	s.declareOnline()
 	if s.width == 1 {
 		s.emitSingle()
@@ -125,7 +126,7 @@ func (e *emitter) quotient(position string, size extent) string {
 
 // vectorized reports whether the access walks memory one element at a time along the strip.
 func (s *strip) vectorized(in *instruction) bool {
-	return in.strides != nil && !masked(in) && s.width > 1 && in.strides[s.base+len(s.sizes)-1].is(1)
+	return s.guarded(in) || in.strides != nil && !masked(in) && s.width > 1 && in.strides[s.base+len(s.sizes)-1].is(1)
 }
 
 // masked reports whether a load or store has a condition.
@@ -161,7 +162,7 @@ func (s *strip) filter(keep func(*instruction) bool) []*instruction {
 // direct returns the instructions that touch memory or position in the midst of the computation.
 func (s *strip) direct() []*instruction {
 	return s.filter(func(in *instruction) bool {
-		return in.Op == loop.OpStore && !s.vectorized(in) || masked(in) || in.Op == loop.OpIndex
+		return in.Op == loop.OpStore && !s.vectorized(in) || masked(in) && !s.guarded(in) || in.Op == loop.OpIndex
 	})
 }
 
@@ -218,13 +219,16 @@ func (s *strip) loads() {
 			moved = append(moved, in)
 		}
 	}
-	if len(moved) == 0 {
+	guarded := s.filter(s.guarded)
+	s.declareGuarded(guarded)
+	if len(moved)+len(guarded) == 0 {
 		return
 	}
 	s.together(func() {
 		for _, in := range moved {
 			s.loadWhole(in)
 		}
+		s.loadGuarded(guarded)
 	})
 }
 
@@ -297,7 +301,7 @@ func (s *strip) instructions(point string) {
 	for i := range s.body {
 		in := &s.body[i]
 		switch {
-		case in.Op == loop.OpLoad && s.names[in.value] != "":
+		case in.Op == loop.OpLoad && s.names[in.value] != "" || s.decided[in.value]:
 		case in.Op == loop.OpStore && s.vectorized(in):
 			s.line("%s.at[lane] = %s;", s.vectorName(in.value), s.value(in.Args[0]))
 		case in.Op == loop.OpReduce:

@@ -47,7 +47,16 @@ side_by_side(
     const i32 i = ((i32)blockIdx.x * 256 + threadIdx.x) * 4;
     if (i >= work)
         return;
-    if ((u64)out_2 % 16 == 0) {
+    if ((u64)y_1 % 16 == 0 && (u64)out_2 % 16 == 0) {
+        Vector<float, 4> v6 = {};
+        bool whole4;
+        {
+            const i32 i1_rest = i / 20;
+            const i32 i1 = i - i1_rest * (20);
+            whole4 = (i1 >= 8ll);
+            if (whole4)
+                v6 = load<float, 4>(y_1 + i1_rest * 12 + i1 + -8);
+        }
         Vector<float, 4> v10;
         const i32 i1_rest = i / 20;
         const i32 i1 = i - i1_rest * (20);
@@ -55,10 +64,8 @@ side_by_side(
         for (u32 lane = 0; lane < 4; ++lane) {
             const i64 v0 = (i1 | (i32)lane);
             const bool v2 = v0 < 7ll;
-            const bool v4 = v0 >= 8ll;
             const float v5 = v2 ? x_0[i1_rest * 7 + (i1 | (i32)lane) * -1 + 6] : 0.0f;
-            const float v6 = v4 ? y_1[i1_rest * 12 + (i1 | (i32)lane) + -8] : 0.0f;
-            const float v8 = v4 ? v6 : 1.0f;
+            const float v8 = whole4 ? v6.at[lane] : 1.0f;
             const float v9 = v2 ? v5 : v8;
             v10.at[lane] = v9;
         }
