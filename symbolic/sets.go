@@ -222,9 +222,6 @@ func (in *Interpreter) constructSet(values []Value, frozen bool) (Value, error) 
 func (s *Set) orderKnown() bool {
 	small := true
 	for _, item := range s.items {
-		if _, isText := stringOf(item); isText {
-			return false // the order of text differs from process to process
-		}
 		n, ok := constantInt(item)
 		small = small && ok && n >= 0 && n < 8
 	}
@@ -366,7 +363,9 @@ func (in *Interpreter) unite(s *Set, value Value) error {
 	if other, isSet := value.(*Set); isSet {
 		return in.updateBy(s, "or_", other)
 	}
-	s.mixed = true
+	if _, isDict := value.(*Dict); isDict {
+		s.mixed = true
+	}
 	return in.addAll(s, value)
 }
 

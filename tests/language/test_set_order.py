@@ -172,3 +172,15 @@ def test_new_objects_in_any_order() -> None:
     assert fusee.compile(inside, fullgraph=True)() == 45
     order, items = fusee.compile(outside)()
     assert order == list(items)
+
+
+def test_sets_of_text() -> None:
+    def program(names: list[str]) -> Any:
+        grown = set()
+        for name in names:
+            grown.add(name + "s")
+        return list(set(names)), list(frozenset(names)), dict.fromkeys({*names, "other"}), list(grown)
+
+    names = [f"layer{number % 7}" for number in range(20)]
+    assert fusee.compile(program, fullgraph=True)(names) == program(names)
+    assert list(program(names)[2]) == list(fusee.compile(program, fullgraph=True)(names)[2])
