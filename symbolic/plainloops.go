@@ -11,10 +11,13 @@ import (
 // last tensor operation, the loop that they belong to is given back to Python as a whole: its break runs the user's own loop from its head on,
 // and each way out of it leads to a continuation.
 
-// What is unrolled without a tensor operation: more where the graph is large, as its lowering then takes longer than the walk.
+// What is unrolled without a tensor operation: more where the graph is large, as its lowering then takes longer than the walk, and far more where
+// no loop is long, as a break costs a continuation and the copy of a configuration, say, runs many instructions once.
 const (
 	plainSteps        = 20_000
 	plainStepsForNode = 10
+	mostPlainSteps    = 100_000
+	longLoop          = 256 // rounds
 )
 
 // mostRounds is how many rounds of a loop are walked so that its variables have values.
@@ -31,6 +34,7 @@ type arrival struct {
 	entered    int // the step at which it came there from outside
 	since      int // the first step at which it was there since the last tensor operation
 	tensorStep int // that of this operation
+	rounds     int
 }
 
 // watchLength notes where loops begin, and ends the unrolling of Python code that has nothing to do with tensors.
@@ -40,17 +44,16 @@ func (in *Interpreter) watchLength(frame *Frame, before *bytecode.Instruction) e
 			in.tensorStep = in.steps
 		}
 	}
-	if frame.info.heads[frame.next] {
-		in.arrive(frame, before)
-	}
-	if in.steps-in.tensorStep <= plainSteps+plainStepsForNode*in.nodesSeen || in.request.Options.FullGraph {
+	long := frame.info.heads[frame.next] && in.arrive(frame, before) >= longLoop
+	plain := in.steps - in.tensorStep - plainStepsForNode*in.nodesSeen
+	if plain <= plainSteps || plain <= mostPlainSteps && !long || in.request.Options.FullGraph {
 		return nil
 	}
 	return in.endUnrolling()
 }
 
-// arrive notes that a frame is at the head of a loop, where it came to from the instruction before.
-func (in *Interpreter) arrive(frame *Frame, before *bytecode.Instruction) {
+// arrive notes that a frame is at the head of a loop, where it came to from the instruction before, and counts the rounds of the loop.
+func (in *Interpreter) arrive(frame *Frame, before *bytecode.Instruction) int {
 	if frame.arrivals == nil {
 		frame.arrivals = map[int]*arrival{}
 	}
@@ -58,10 +61,13 @@ func (in *Interpreter) arrive(frame *Frame, before *bytecode.Instruction) {
 	again := known != nil && before != nil && frame.info.index[before] >= frame.next
 	switch {
 	case !again:
-		frame.arrivals[frame.next] = &arrival{in.steps, in.steps, in.tensorStep}
+		known = &arrival{entered: in.steps, since: in.steps, tensorStep: in.tensorStep}
+		frame.arrivals[frame.next] = known
 	case known.tensorStep != in.tensorStep:
 		known.since, known.tensorStep = in.steps, in.tensorStep
 	}
+	known.rounds++
+	return known.rounds
 }
 
 // endUnrolling asks for another attempt that gives back what has run since the last tensor operation: the outermost loop that was entered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -173,6 +174,20 @@ def test_loops_that_work_with_tensors_stay_in_one_graph() -> None:
         return x
 
     torch.testing.assert_close(fusee.compile(run)(X, 300), run(X, 300), rtol=0, atol=0)
+    assert fusee.stats() == {"graphs": 1, "recompiles": 0, "breaks": 0}
+
+
+def test_much_work_without_a_long_loop_stays_in_one_graph() -> None:
+    settings = {f"part{number}": {"names": ["a", "b"], "sizes": (number, 2)} for number in range(24)}
+
+    def run(x: Any) -> Any:
+        for _ in range(3):
+            x = x + len(copy.deepcopy(settings))
+            for _ in range(4):
+                copied = copy.deepcopy(settings)
+        return x + copied["part3"]["sizes"][0]
+
+    torch.testing.assert_close(fusee.compile(run)(X), run(X), rtol=0, atol=0)
     assert fusee.stats() == {"graphs": 1, "recompiles": 0, "breaks": 0}
 
 
