@@ -34,3 +34,42 @@ func (in *Interpreter) conditionalCall(arguments Arguments) (Value, bool, error)
 	}
 	return modelled(in.tailCall(function, arguments))
 }
+
+// scanCall is torch's scan by a function: of points, it runs in rounds over all pairs of neighbours, as eager does behind the operator. Of
+// anything else, the function is vectorised, which is left to Python as a whole.
+func (in *Interpreter) scanCall(name string, arguments Arguments) (Value, bool, error) {
+	if name == "associative_scan" {
+		generic, err := in.vectorises(arguments)
+		if err == nil && generic {
+			err = unsupported(reasonHigherOrder, "a scan by a function that is vectorised")
+		}
+		return nil, err != nil, err
+	}
+	if name != "AssociativeScanOp.__call__" || len(arguments.Positional) < 3 {
+		return nil, false, nil
+	}
+	function, err := in.namedObject("torch._higher_order_ops.associative_scan.generic_associative_scan")
+	if err != nil {
+		return nil, true, err
+	}
+	keywords := arguments.Keywords
+	if given := arguments.Positional; len(given) > 3 {
+		keywords = append([]KeywordArgument{{"additional_inputs", given[3]}}, keywords...)
+	}
+	return modelled(in.tailCall(function, Arguments{arguments.Positional[1:3], keywords}))
+}
+
+// vectorises says whether a scan is called with the mode that vectorises its function.
+func (in *Interpreter) vectorises(arguments Arguments) (bool, error) {
+	given := slices.Clone(arguments.Positional)
+	for _, keyword := range arguments.Keywords {
+		given = append(given, keyword.Value)
+	}
+	for _, value := range given {
+		value, err := in.real(value)
+		if mode, _ := stringOf(value); err != nil || mode == "generic" {
+			return true, err
+		}
+	}
+	return false, nil
+}

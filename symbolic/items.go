@@ -423,8 +423,9 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 		return in.pushResult(f)(value, err)
 	}
 	from, level := f.pop(), f.pop()
-	if n, ok := constantInt(level); !ok || n != 0 {
-		return unsupported(reasonImport, "a relative import of %s", name)
+	name, err := in.absoluteName(f, name, level)
+	if err != nil {
+		return err
 	}
 	target := name
 	if isNone(from) {
@@ -443,6 +444,34 @@ func (in *Interpreter) importInstruction(f *Frame, i *bytecode.Instruction) erro
 		}
 	}
 	return in.pushResult(f)(in.namedModule(target))
+}
+
+// absoluteName is the name of a module that is imported; a relative one counts from the package that the running function's module names.
+func (in *Interpreter) absoluteName(f *Frame, name string, level Value) (string, error) {
+	dots, ok := constantInt(level)
+	if ok && dots == 0 {
+		return name, nil
+	}
+	named, err := f.function.globals.lookup(in, text("__package__"))
+	if err == nil && named != nil {
+		named, err = in.real(named)
+	}
+	if err != nil {
+		return "", err
+	}
+	parent, isText := stringOf(named)
+	if !ok || !isText || parent == "" {
+		return "", unsupported(reasonImport, "a relative import of %s", name)
+	}
+	parts := strings.Split(parent, ".")
+	if int(dots) > len(parts) {
+		return "", unsupported(reasonImport, "a relative import of %s", name)
+	}
+	parts = parts[:len(parts)-int(dots)+1]
+	if name != "" {
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, "."), nil
 }
 
 // holdsNames breaks at an import of names that a package does not hold: Python then looks for modules of these names in it.
@@ -571,6 +600,8 @@ func (in *Interpreter) knownFunction(f *Function, arguments Arguments) (Value, b
 		if f.qualname == "Wrap.__call__" && len(arguments.Positional) > 1 {
 			return modelled(in.tailCall(arguments.Positional[1], Arguments{arguments.Positional[2:], arguments.Keywords}))
 		}
+	case "torch._higher_order_ops.associative_scan":
+		return in.scanCall(f.qualname, arguments)
 	case "torch.utils._contextlib":
 		if f.qualname == "_set_stack_frame_name" {
 			return in.renameFrames(arguments)

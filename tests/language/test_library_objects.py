@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import inspect
 import itertools
 import threading
@@ -18,6 +19,7 @@ import numpy
 import pytest
 import torch
 from outcome import Describer
+from torch._higher_order_ops.associative_scan import associative_scan_op
 from torch._higher_order_ops.wrap import wrap
 
 import fusee
@@ -445,3 +447,39 @@ def test_a_reflected_method_goes_before_a_list_that_grows_in_place() -> None:
 
     assert fusee.compile(program)([1], UserList([2])) == program([1], UserList([2]))
     assert fusee.compile(program)([1], deque([2])) == program([1], deque([2]))
+
+
+def test_a_relative_import_counts_from_the_package_of_the_module() -> None:
+    source = """
+def program():
+    from .. import mime
+    from ..charset import QP
+    from .base import MIMEBase
+    return QP, MIMEBase, mime
+"""
+    module: dict[str, Any] = {"__name__": "email.mime.ours", "__package__": "email.mime"}
+    importlib.import_module("email.mime.base")
+    exec(source, module)
+    assert fusee.compile(module["program"], fullgraph=True)() == module["program"]()
+    module["__package__"] = "email"
+    with pytest.raises(ImportError, match="beyond top-level package"):
+        fusee.compile(module["program"])()
+
+
+def test_a_scan_by_a_function_of_points_is_captured() -> None:
+    def combine(*given: torch.Tensor) -> list[torch.Tensor]:
+        return [given[0] * given[2], given[2] * given[1] + given[3]]
+
+    def program(decay: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return associative_scan_op(combine, [decay, value], ())[1] * 2
+
+    given = torch.rand(2, 7, 3, dtype=torch.float64, requires_grad=True)
+    state, states = torch.zeros(3, dtype=torch.float64), []
+    for decay, value in zip(*given, strict=True):
+        state = decay * state + value
+        states.append(state * 2)
+    wanted = torch.stack(states)
+    result = fusee.compile(program, fullgraph=True)(*given)
+    torch.testing.assert_close(result, wanted)
+    gradients = [torch.autograd.grad(values.square().sum(), given)[0] for values in (result, wanted)]
+    torch.testing.assert_close(*gradients)

@@ -51,8 +51,8 @@ _NOT_LOOKED_INTO = frozenset(
 )
 
 # Single functions inside those modules that just do what they say: the calls of graph modules, questions about sizes,
-# which are plain numbers here, and about the memory behind tensors, how copy makes objects, and how modules are called
-# with other parameters.
+# which are plain numbers here, and about the memory behind tensors, how copy makes objects, how modules are called with
+# other parameters, and scans by a function, which eager runs in these steps too.
 _LOOKED_INTO_FUNCTIONS = {
     "torch.distributed.fsdp._flat_param": frozenset({"_same_storage_size", "_storage_size_allocated"}),
     "torch.fx.graph_module": frozenset({"GraphModule.recompile.<locals>.call_wrapped", "_WrappedCall.__call__"}),
@@ -63,6 +63,10 @@ _LOOKED_INTO_FUNCTIONS = {
     ),
     "copyreg": frozenset({"__newobj__", "__newobj_ex__"}),
     "torch._functorch.functional_call": frozenset({"functional_call"}),
+    "torch._higher_order_ops.associative_scan": frozenset(
+        {"associative_scan", "generic_associative_scan", "safe_map", "wrap_combine_fn_flat", "_interleave"}
+    ),
+    "torch._higher_order_ops.utils": frozenset({"_maybe_compile_and_run_fn"}),
 }
 
 # Functions of other modules that are not looked into, and why.
