@@ -6,7 +6,7 @@ import ast
 import functools
 import itertools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from variants import observer, opaque, words_of
 import fusee
 
 NAME = "generated"
+ROUNDED = 8  # runs that tell how far off roundings may be
 FILENAME = "<random program>"
 
 Function = Callable[..., Any]
@@ -44,6 +45,34 @@ class Doubled(TorchDispatchMode):
         if func._schema.is_mutable:
             return args[0].copy_(result)
         return tree_map(double, result)
+
+
+class Rounded(Doubled):
+    """Rounds each result that float32 does not hold to one of the two floats beside it, by chance.
+
+    So runs are as far apart as roundings alone may take them, in whichever order sums are computed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.chance = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if not any(argument.alias_info and not argument.alias_info.is_write for argument in func._schema.returns):
+            tree_map(self.round, result)
+        return result
+
+    def round(self, value: Any) -> None:
+        """Round a tensor in place."""
+        if not isinstance(value, torch.Tensor) or value.dtype is not torch.float64:
+            return
+        nearest = value.float()
+        beyond = torch.where(nearest.double() < value, torch.inf, -torch.inf).float()
+        other = torch.nextafter(nearest, beyond)
+        chosen = torch.rand(value.shape, generator=self.chance) < 0.5
+        inexact = (nearest.double() != value) & value.isfinite()
+        value.copy_(torch.where(inexact & chosen, other, nearest))
 
 
 def single(value: Any) -> Any:
@@ -92,12 +121,12 @@ class Generated:
         fusee.reset()
         return self.outcomes(lambda function: fusee.compile(function, **self.words), memory)
 
-    def doubled(self) -> list[Any]:
-        """What each call does uncompiled where floats have twice the bits, so that roundings hardly show."""
+    def doubled(self, mode: TorchDispatchMode) -> list[Any]:
+        """What each call does uncompiled where floats have twice the bits, so that roundings are those of the mode."""
         kept = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
-            with Doubled():
+            with mode:
                 return self.plain()
         finally:
             torch.set_default_dtype(kept)
@@ -132,15 +161,16 @@ def differs(program: Generated, eager: list[Any], captured: list[Any]) -> str | 
 
 
 def only_rounding(program: Generated, eager: list[Any], captured: list[Any]) -> bool:
-    """Whether runs differ in floats alone, all of which are as near to those of float64 as plain ones are."""
+    """Whether runs differ in floats alone, as near to those of float64 as those of plain runs are, or may be."""
     pairs = [pair for one, other in zip(eager, captured, strict=True) for pair in leaves(one, other)]
     if not all(isinstance(one, Elements) and isinstance(other, Elements) for one, other in pairs):
         return False
     try:
-        near = program.doubled()
+        near = program.doubled(Doubled())
+        rounded = [program.doubled(Rounded(seed)) for seed in range(ROUNDED)]
     except Exception:
         return False
-    found = itertools.chain.from_iterable(map(triples, eager, captured, near))
+    found = itertools.chain.from_iterable(map(triples, eager, captured, zip(near, *rounded, strict=True)))
     return all(is_near(*triple) for triple in found)
 
 
@@ -153,23 +183,35 @@ def leaves(eager: Any, captured: Any) -> Iterator[tuple[Any, Any]]:
         yield eager, captured
 
 
-def triples(eager: Any, captured: Any, near: Any) -> Iterator[tuple[Elements, Elements, Any]]:
-    """Tensors that differ, with what stands in their place in a third description."""
+def triples(eager: Any, captured: Any, others: Sequence[Any]) -> Iterator[tuple[Elements, Elements, Sequence[Any]]]:
+    """Tensors that differ, with what stands in their place in other descriptions."""
     if isinstance(eager, Elements):
         if eager != captured:
-            yield eager, captured, near
+            yield eager, captured, others
     elif isinstance(eager, tuple | list):
-        others = near if isinstance(near, tuple | list) and len(near) == len(eager) else [None] * len(eager)
-        for items in zip(eager, captured, others, strict=True):
-            yield from triples(*items)
+        alike = [items_of(other, len(eager)) for other in others]
+        for one, other, *items in zip(eager, captured, *alike, strict=True):
+            yield from triples(one, other, items)
 
 
-def is_near(eager: Elements, captured: Elements, near: Any) -> bool:
-    """Whether floats are at most as far from those of float64 as the farthest of a plain run, or one unit off."""
+def items_of(description: Any, count: int) -> Sequence[Any]:
+    """The items of a description, None for each where it has another number of them."""
+    fits = isinstance(description, tuple | list) and len(description) == count
+    return description if fits else [None] * count
+
+
+def is_near(eager: Elements, captured: Elements, others: Sequence[Any]) -> bool:
+    """Whether floats are at most as far from those of float64 as the farthest of a plain run, or one unit off.
+
+    Of the others the first one is of float64, and the rest says how far off roundings may be.
+    """
     one, other = eager.tensor, captured.tensor
-    if not one.is_floating_point() or not isinstance(near, Elements) or near.tensor.shape != one.shape:
+    tensors = [item.tensor if isinstance(item, Elements) else None for item in others]
+    fitting = [tensor.double() for tensor in tensors if tensor is not None and tensor.shape == one.shape]
+    if not one.is_floating_point() or tensors[0] is None or tensors[0].shape != one.shape:
         return False
-    right = near.tensor.double()
-    most = (one.double() - right).abs().max()
-    unit = right.abs() * torch.finfo(one.dtype).eps
-    return bool(((other.double() - right).abs() <= torch.maximum(most, unit)).all())
+    right = fitting[0]
+    farthest = (one.double() - right).abs().max()
+    bounds = [(tensor - right).abs() for tensor in fitting] + [right.abs() * torch.finfo(one.dtype).eps]
+    most = functools.reduce(torch.maximum, bounds, farthest)
+    return bool(((other.double() - right).abs() <= most).all())

@@ -124,6 +124,7 @@ class Describer:
             (type, lambda v: (v.__qualname__,)),
             (float, lambda v: (v.hex(),)),
             (torch.Tensor, self.tensor),
+            (Elements, lambda v: (v,)),  # of a description that was made during the run
             (types.FunctionType, self.function),
             (functools.partial, lambda v: (self(v.func), self(v.args), self(v.keywords))),
             (types.MethodType, lambda v: (self(v.__self__), v.__name__)),

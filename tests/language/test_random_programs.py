@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 import pytest
 import torch
-from generated import Doubled, read
+from generated import Doubled, Rounded, only_rounding, read
 from grammars import MIX
 from outcome import comparable
 from random_programs import by_memory, deeper, failure, smaller, text_of
@@ -62,6 +63,39 @@ def test_numbers_of_float64_are_those_of_float32() -> None:
         torch.set_default_dtype(torch.float32)
     assert all(torch.equal(one.double(), other.double()) for one, other in zip(expected, found, strict=True))
     assert all(tensor.dtype is torch.float64 for tensor in found)
+
+
+def test_rounded_takes_either_float_beside_what_float32_does_not_hold() -> None:
+    def computed() -> list[float]:
+        x = torch.tensor([1.0, 3.0], dtype=torch.float64)
+        y = x / 3
+        y += x * 4
+        return (y - x * 4).tolist()
+
+    found = []
+    for seed in range(8):
+        with Rounded(seed):
+            found.append(computed())
+    third = {run[0] for run in found}
+    assert len(third) > 1 and all(0 < abs(value - 1 / 3) <= 2**-21 for value in third)
+    assert all(run[1] == 1 for run in found)
+
+
+ROUNDED_SUM = """
+@calls((torch.tensor([1e8, 1.0, 3.0, -1e8]), torch.tensor(1.0)))
+def generated(x, y):
+    return x.sum() + y / 3
+"""
+
+
+@pytest.mark.parametrize("error, rounding", [(8.0, True), (64.0, False)])
+def test_what_rounding_may_give_is_told_from_what_differs(error: float, rounding: bool) -> None:
+    program = read("import torch" + ROUNDED_SUM)
+
+    def off(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        return lambda *args: function(*args) + error
+
+    assert only_rounding(program, program.plain(), program.outcomes(off)) == rounding
 
 
 def test_deeper_adds_frames() -> None:
