@@ -316,6 +316,7 @@ func (in *Interpreter) finishBreak(f *Frame, reason *Unsupported) error {
 	if err := in.abandoned(cg.built); err != nil {
 		return err
 	}
+	in.leaveSharedNode(f, reason, cg.order)
 	return in.finishCode(cg)
 }
 

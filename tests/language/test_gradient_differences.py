@@ -218,3 +218,30 @@ def test_what_is_written_through_detach_has_a_history_of_its_own(
         except RuntimeError as error:
             told.append([str(error)])
     assert told[1] == told[0] and told[2] == told[0]
+
+
+def goes_back_beside_a_history(x: torch.Tensor) -> torch.Tensor:
+    z = x
+    for _ in range(3):
+        z = z + 1
+        x.sum().backward()
+        z.mul_(2)
+    return z
+
+
+def asks_for_the_gradient_of_a_result(x: torch.Tensor) -> torch.Tensor:
+    z = x.clone()
+    (found,) = torch.autograd.grad((z * 2).sum(), z)
+    return z + found
+
+
+@pytest.mark.parametrize("program", [goes_back_beside_a_history, asks_for_the_gradient_of_a_result])
+def test_histories_of_results_at_a_break_are_apart(program: Program) -> None:
+    fusee.reset()
+    told = []
+    for function in (program, *[fusee.compile(program)] * 2):
+        x = torch.arange(6.0, requires_grad=True)
+        result = function(x)
+        result.sum().backward()
+        told.append((result.tolist(), x.grad.tolist() if x.grad is not None else None))
+    assert told[1] == told[0] and told[2] == told[0]
