@@ -185,6 +185,7 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 	switch {
 	case err == nil:
 		in.noteNodes(frame)
+		in.noteComputed(frame)
 		return value, done, nil
 	case errors.As(err, &raised):
 		if raised.step == 0 {

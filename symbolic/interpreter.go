@@ -96,6 +96,7 @@ type Interpreter struct {
 	derivation    derivation
 	risks         []risk
 	madeAt        map[*graph.Node]int // steps
+	computed      map[*Constant]int   // steps
 	nodesNoted    int                 // the number of nodes that have their steps
 	retained      []retainedTensor
 	hooks         []*gradientHook
@@ -187,7 +188,7 @@ func newInterpreter(session *trace.Session, request Request, forced map[int]*Uns
 	return &Interpreter{
 		session: session, request: request, program: guards.NewProgram(), graph: graph.NewGraph("graph"),
 		values: map[trace.ObjectID]Value{}, codes: map[*bytecode.Code]*codeInfo{},
-		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, madeAt: map[*graph.Node]int{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
+		state: request.State, initial: request.State, autocast: request.Autocast.clone(), functionsDisabled: countOf(request.FunctionsDisabled), forced: forced, classes: map[string]*Class{}, hosted: map[*graph.Node]bool{}, madeAt: map[*graph.Node]int{}, computed: map[*Constant]int{}, builtins: map[string]Value{}, released: map[trace.ObjectID]bool{},
 		numbers: map[*guards.Source]*Number{}, symbols: map[string]*Number{}, representing: map[Value]bool{}, entered: map[*List]bool{}, compared: map[string]bool{},
 	}
 }

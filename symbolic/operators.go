@@ -419,7 +419,7 @@ func (in *Interpreter) identical(left, right Value) (bool, error) {
 	b, okRight := right.(*Constant)
 	switch {
 	case okLeft && okRight:
-		return identicalConstants(a, b)
+		return in.identicalConstants(a, b)
 	case left == right:
 		return true, nil
 	case isNone(left) || isNone(right):
@@ -507,7 +507,7 @@ func singleton(object bytecode.Object) bool {
 	return false
 }
 
-func identicalConstants(a, b *Constant) (bool, error) {
+func (in *Interpreter) identicalConstants(a, b *Constant) (bool, error) {
 	if singleton(a.Value) {
 		return a.Value == b.Value, nil
 	}
@@ -520,7 +520,33 @@ func identicalConstants(a, b *Constant) (bool, error) {
 	if n, ok := a.Value.(int64); ok && n >= -5 && n <= 256 {
 		return a.Value == b.Value, nil // CPython keeps one object for each small int
 	}
-	return false, unsupported(reasonIdentity, "%s", constantTypeName(a.Value))
+	stop := &Unsupported{reasonIdentity, constantTypeName(a.Value)}
+	if equal, known := foldCompare("eq", a.Value, b.Value); known && equal {
+		// Code that loads both would load one object: what the program computed, Python has to.
+		for _, c := range []*Constant{a, b} {
+			if step := in.computed[c]; step > 0 {
+				return false, &restart{step: step, reason: stop}
+			}
+		}
+	}
+	return false, stop
+}
+
+// noteComputed remembers which step computed the constant on top of the stack, of which there may be several objects.
+func (in *Interpreter) noteComputed(frame *Frame) {
+	if !computing[frame.current.Opcode] || len(frame.stack) == 0 {
+		return
+	}
+	c, ok := frame.peek(1).(*Constant)
+	if ok && !singleton(c.Value) && in.computed[c] == 0 {
+		in.computed[c] = frame.step
+	}
+}
+
+// computing are the instructions that push what they, or what they call, compute.
+var computing = map[bytecode.Opcode]bool{
+	bytecode.Call: true, bytecode.CallFunctionEx: true, bytecode.BinaryOp: true, bytecode.BinarySubscr: true, bytecode.FormatValue: true,
+	bytecode.BuildString: true, bytecode.UnaryNegative: true, bytecode.UnaryPositive: true, bytecode.UnaryInvert: true,
 }
 
 // evaluateConstant asks the host to run a pure function over constants; ok is false when an operand cannot be sent.

@@ -277,6 +277,15 @@ def names_in_another_order(owner: Any) -> Any:
     return owner, list(vars(owner)), len(vars(owner))
 
 
+def computed_twice(number: int) -> Any:
+    words = "a" + str(number), "a" + str(number)
+    return (
+        words[0] is words[1],
+        bytes([number]).hex() is bytes([number]).hex(),
+        float(str(number)) is float(str(number)),
+    )
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
     (with_half_a_descriptor, [(Described(), [])]),
@@ -286,6 +295,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (a_key_that_only_python_reads, [({1: 1}, 1), ({3: 1}, True)]),
     (an_attribute_that_breaks_and_is_missing, [(3,), (4,), (5,)]),
     (is_set_to_itself, [(torch.ones(2),)]),
+    (computed_twice, [(20,)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),
