@@ -396,3 +396,23 @@ def test_inference_mode_of_a_function_that_is_called_within_it() -> None:
         found, expected = function(x), inferred_block(layer, x)
     assert found[0].is_inference() and found[3:] == expected[3:]
     assert function(x)[3:] == inferred_block(layer, x)[3:]
+
+
+def rows_packed(layer: Any, x: Any, lengths: Any) -> Any:
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    rows, last = layer(packed)
+    return packed.data * 2, torch.nn.utils.rnn.pad_packed_sequence(rows, batch_first=True), last
+
+
+def cut_at(_: Any, x: Any, places: Any) -> Any:
+    return [part * 2 for part in x.tensor_split(places, 1)]
+
+
+@pytest.mark.parametrize("program", [rows_packed, cut_at])
+def test_numbers_that_an_operation_reads_from_memory(program: Any) -> None:
+    """Not all operators whose shapes depend on values say so; some read what symbolic tensors do not have."""
+    layer = torch.nn.GRU(3, 4, batch_first=True)
+    function = fusee.compile(program)
+    for length, other in [(5, 3), (5, 4), (6, 2), (7, 5)]:
+        x, numbers = torch.randn(2, length, 3), torch.tensor([other, length])
+        assert Describer()(function(layer, x, numbers)) == Describer()(program(layer, x, numbers))

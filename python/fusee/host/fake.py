@@ -64,6 +64,7 @@ class Recorder(TorchDispatchMode):
         self._alive: list[Any] = list(inputs)
         self.nodes: list[Any] = []
         self.complete = True
+        self.read: set[int] = set()  # inputs that an operator was given
 
     def __torch_dispatch__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -102,7 +103,10 @@ class Recorder(TorchDispatchMode):
             if id(value) not in self._places:
                 self.complete = False  # torch made a tensor of a Python value, which no node list can hold
                 return (None,)
-            return self._places[id(value)]
+            place = self._places[id(value)]
+            if place[0] == "i":
+                self.read.add(place[1])
+            return place
         if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
             return "list" if isinstance(value, list) else "tuple", [self.write(item) for item in value]
         return self._answers.table.reference(value)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_ELEMENTS = 1 << 13
 _VALUE = 1  # in the arguments: a valid index of most dimensions, and no division by zero
 _OTHER_VALUE = 0
+_OTHER_VALUES = (0, 2)
 _ELSEWHERE = frozenset({"Tensor.cuda", "Tensor.xpu", "Tensor.pin_memory", "Tensor.share_memory_", "Tensor.numpy"})
 _OF_TORCH = frozenset({"aten", "prim", "prims", "mkldnn", "quantized"})  # other operators run code of the program's
 _READS_VALUES = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
@@ -64,6 +65,8 @@ class SmallCall(fake.TensorCall):
             outcome = self._run(function, arguments, keywords)
             if self._recorder.read_a_value:
                 outcome = self._without_expansion(outcome)
+            if self._value == _VALUE and self._depends_on_values(outcome, target, function, arguments, keywords):
+                raise fake.Unfakeable("what it returns depends on values")
         except fake.Unfakeable as error:
             return fake.unsupported(error)
         except Exception as error:  # perhaps on account of the values; fake tensors have none
@@ -71,6 +74,21 @@ class SmallCall(fake.TensorCall):
                 self._raised = error
             return fake.unsupported(error) if self._recorder.read_a_value else None
         return outcome, self._answers.table.describe(self._mentioned)
+
+    def _depends_on_values(self, outcome: Any, target: str, function: Any, *rest: list[Any]) -> bool:
+        """Whether other numbers in integer tensors, such as lengths, lead elsewhere: not all operators say so.
+
+        Where no others are taken, the call depends on a tensor that it was given and no operator was.
+        """
+        numbers = {place for place, given in enumerate(self._inputs.values()) if not given.dtype.is_floating_point}
+        if not numbers:
+            return False
+        unread, others = numbers - self._recorder.read, []
+        for value in _OTHER_VALUES:
+            found = SmallCall(self._answers, value).outcome(target, function, *rest)
+            if found is not None and found[0][0] == "value":
+                others.append(found[0][1:] == outcome[1:])
+        return not all(others) if others else bool(unread)
 
     def corrected(self, reply: Reply, target: str, function: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
         """What fake tensors told where the real operation raised: they refuse less than it, and in other words."""
