@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"slices"
+
 	"fusee/backend/loop"
 	"fusee/graph"
 )
@@ -100,10 +102,50 @@ func (r *recipe) nearestNeighbour(width int, exact bool) bool {
 	if r.failed {
 		return false
 	}
-	var places []*tensor
 	for index := range sides {
 		sides[index].centered = exact
+	}
+	if r.device.Type == "cpu" && !slices.ContainsFunc(sides, func(s resampling) bool { return !s.repeats() }) && r.repeated(self, sides) {
+		return true
+	}
+	var places []*tensor
+	for index := range sides {
 		places = append(places, sides[index].nearest())
 	}
 	return r.commit(r.resampledAt(self, sides, places, r.result(0)))
+}
+
+// place is where nearest finds an element of the result, as the library computes it.
+func (s *resampling) place(at int64) int64 {
+	position := float32(at)
+	if s.centered {
+		position += 0.5
+	}
+	return min(int64(position*float32(s.scale)), s.from-1)
+}
+
+// repeats reports whether a side shows each element equally often.
+func (s *resampling) repeats() bool {
+	if s.to%s.from != 0 {
+		return false
+	}
+	for at := range s.to {
+		if s.place(at) != at/(s.to/s.from) {
+			return false
+		}
+	}
+	return true
+}
+
+// repeated copies an image each element of which the result shows equally often, to neighbouring places.
+func (r *recipe) repeated(self *tensor, sides []resampling) bool {
+	output, view := r.node.Outputs[0].Meta, self
+	if !slices.EqualFunc(output.Strides, contiguousStrides(r.b.program.graph.Shapes, output.Sizes), sameSize) {
+		return false
+	}
+	for _, side := range slices.Backward(sides) {
+		view = view.split(side.dimension, side.from, 1)
+		view.meta.Sizes[side.dimension+1], view.meta.Strides[side.dimension+1] = graph.Static(side.to/side.from), graph.Static(0)
+	}
+	return r.copyOf(view)
 }

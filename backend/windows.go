@@ -206,6 +206,27 @@ func (r *recipe) windowMean(width int) bool {
 	return r.commit(r.formulaIn("avg_pool", wide, output, apply("div", arg(0), counted), append([]*tensor{total}, divisors...)...))
 }
 
+// adaptiveMean is the mean of windows that divide the sides of an image evenly, on a CPU, whose library takes them element by element.
+func (r *recipe) adaptiveMean(width int) bool {
+	self := r.tensor("self", 0)
+	if r.failed || len(r.node.Outputs) != 1 || r.device.Type != "cpu" || !known(self) {
+		return false
+	}
+	output, wide := r.result(0), r.wide(self.meta.DType)
+	split, count := self, int64(1)
+	reduced := make([]bool, len(self.meta.Sizes))
+	for dimension := len(self.meta.Sizes) - 1; dimension >= len(self.meta.Sizes)-width; dimension-- {
+		from, to := self.meta.Sizes[dimension].Hint, output.meta.Sizes[dimension].Hint
+		if to == 0 || from == 0 || from%to != 0 || output.meta.Sizes[dimension].Expr != nil {
+			return false
+		}
+		split, count = split.split(dimension, to, from/to), count*(from/to)
+		reduced = slices.Insert(reduced, dimension+1, true)
+	}
+	total := r.reduce(loop.Sum, split, reduced, wide, r.fresh(wide, kept(split.meta.Sizes, reduced)))
+	return r.commit(r.formulaIn("avg_pool", wide, output, apply("div", arg(0), number(float64(count))), r.reshaped(total, output.meta.Sizes)))
+}
+
 // divisors is the number of elements of each window, as a formula whose operands begin at number 1.
 func (r *recipe) divisors(w *sides) (counted *graph.Expression, operands []*tensor) {
 	if divisor := r.argument("divisor_override", 6); divisor != nil {
