@@ -35,8 +35,12 @@ var helpers = map[string]helper{
 	"start_of":                 func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, graph.Static(0)) },
 	"end_of":                   func(e *emitter, args []graph.Value) graph.Value { return e.bound(args, e.length(args)) },
 	"within":                   within,
+	"inside":                   inside,
 	"below":                    below,
 	"above":                    above,
+	"clamped":                  clamped,
+	"of_lower_bound":           ofLowerBound,
+	"of_upper_bound":           ofUpperBound,
 	"filled":                   filled,
 	"pieces":                   pieces,
 	"placed":                   placed,
@@ -304,6 +308,18 @@ func within(e *emitter, args []graph.Value) graph.Value {
 		return e.infix(">=", value, low)
 	}
 	return e.infix("&", e.infix(">=", value, low), e.infix("<=", value, high))
+}
+
+// inside says where clamp leaves a value as it is and a little more or less would not be the bound.
+func inside(e *emitter, args []graph.Value) graph.Value {
+	value, low, high := args[0], args[1], args[2]
+	switch {
+	case low == nil:
+		return e.infix("<", value, high)
+	case high == nil:
+		return e.infix(">", value, low)
+	}
+	return e.infix("&", e.infix(">", value, low), e.infix("<", value, high))
 }
 
 // below says where clamp gives its lower bound.

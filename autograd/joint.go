@@ -340,13 +340,14 @@ func (j *joiner) distribute(en entry, names scope) error {
 		if !ok {
 			return refuse("%s has no derivative with respect to %s", en.node.Target, p.Name)
 		}
-		value, known := evaluated[formula.Formula]
+		text := formula.Under(j.state)
+		value, known := evaluated[text]
 		if !known {
 			var err error
-			if value, err = j.backwardEmitter(en.node.Checkpoint).evaluate(formula.Formula, names); err != nil {
+			if value, err = j.backwardEmitter(en.node.Checkpoint).evaluate(text, names); err != nil {
 				return err
 			}
-			evaluated[formula.Formula] = value
+			evaluated[text] = value
 		}
 		if list, isList := value.(graph.List); isList && len(formula.Parameters) > 1 {
 			value = list.Items[slices.Index(formula.Parameters, p.Name)]

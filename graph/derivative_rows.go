@@ -92,8 +92,10 @@ func binaryDerivatives() []derivativeRow {
 		gradients("copysign.Scalar", "self: grad * where(self == 0, 0, result / self)"),
 		gradients("maximum", "self: where(self == other, grad / 2, where(self < other, 0, grad))", "other: where(self == other, grad / 2, where(self > other, 0, grad))"),
 		gradients("minimum", "self: where(self == other, grad / 2, where(self > other, 0, grad))", "other: where(self == other, grad / 2, where(self < other, 0, grad))"),
-		gradients("fmax", "self: where((self >= other) | isnan(other), grad, 0)", "other: where((self >= other) | isnan(other), 0, grad)"),
-		gradients("fmin", "self: where((self <= other) | isnan(other), grad, 0)", "other: where((self <= other) | isnan(other), 0, grad)"),
+		gradients("fmax", "self: where((self >= other) | isnan(other), grad, 0)", "other: where((self >= other) | isnan(other), 0, grad)").leastNorm(
+			"where(self == other, grad / 2, where((self >= other) | isnan(other), grad, 0))", "where(self == other, grad / 2, where((self >= other) | isnan(other), 0, grad))"),
+		gradients("fmin", "self: where((self <= other) | isnan(other), grad, 0)", "other: where((self <= other) | isnan(other), 0, grad)").leastNorm(
+			"where(self == other, grad / 2, where((self <= other) | isnan(other), grad, 0))", "where(self == other, grad / 2, where((self <= other) | isnan(other), 0, grad))"),
 		gradients("logaddexp", "self: grad / (exp(other - self) + 1)", "other: grad / (exp(self - other) + 1)"),
 		gradients("logaddexp2", "self: grad / (exp2(other - self) + 1)", "other: grad / (exp2(self - other) + 1)"),
 		gradients("xlogy.Tensor", "self: grad * where((self == 0) & (other <= 0), 0, log(other))", "other: grad * self / other"),
@@ -109,12 +111,15 @@ func binaryDerivatives() []derivativeRow {
 
 func conditionalDerivatives() []derivativeRow {
 	return []derivativeRow{
-		gradients("clamp", "self: where(within(self, min, max), grad, 0)"),
-		gradients("clamp.Tensor", "self: where(within(self, min, max), grad, 0)", "min: where(below(self, min, max), grad, 0)", "max: where(above(self, min, max), grad, 0)"),
-		gradients("clamp_min", "self: where(self >= min, grad, 0)"),
-		gradients("clamp_min.Tensor", "self: where(self >= min, grad, 0)", "min: where(self < min, grad, 0)"),
-		gradients("clamp_max", "self: where(self <= max, grad, 0)"),
-		gradients("clamp_max.Tensor", "self: where(self <= max, grad, 0)", "max: where(self > max, grad, 0)"),
+		gradients("clamp", "self: where(within(self, min, max), grad, 0)").leastNorm("where(inside(self, min, max), grad, 0)"),
+		gradients("clamp.Tensor", "self: where(within(self, min, max), grad, 0)", "min: where(below(self, min, max), grad, 0)", "max: where(above(self, min, max), grad, 0)").leastNorm(
+			"clamped(grad, self, min, max)", "of_lower_bound(grad, self, min, max)", "of_upper_bound(grad, self, min, max)"),
+		gradients("clamp_min", "self: where(self >= min, grad, 0)").leastNorm("where(self > min, grad, 0)"),
+		gradients("clamp_min.Tensor", "self: where(self >= min, grad, 0)", "min: where(self < min, grad, 0)").leastNorm(
+			"where(self == min, grad / 2, where(self < min, 0, grad))", "where(self == min, grad / 2, where(self > min, 0, grad))"),
+		gradients("clamp_max", "self: where(self <= max, grad, 0)").leastNorm("where(self < max, grad, 0)"),
+		gradients("clamp_max.Tensor", "self: where(self <= max, grad, 0)", "max: where(self > max, grad, 0)").leastNorm(
+			"where(self == max, grad / 2, where(self > max, 0, grad))", "where(self == max, grad / 2, where(self < max, 0, grad))"),
 		gradients("where.self", "self: where(condition, grad, 0)", "other: where(condition, 0, grad)"),
 		gradients("where.ScalarOther", "self: where(condition, grad, 0)"),
 		gradients("where.ScalarSelf", "other: where(condition, 0, grad)"),
@@ -369,8 +374,8 @@ func lossDerivatives() []derivativeRow {
 		gradients("nll_loss2d_backward", "grad_output: nll_loss2d_forward(grad, target, weight, reduction, ignore_index)[0]", "self: zero(self)"),
 		gradients("mse_loss", "self: averaged(grad, self, reduction) * (self - target) * 2", "target: averaged(grad, self, reduction) * (target - self) * 2"),
 		gradients("l1_loss", "self: averaged(grad, self, reduction) * sign(self - target)", "target: averaged(grad, self, reduction) * sign(target - self)"),
-		gradients("smooth_l1_loss", "self: averaged(grad, self, reduction) * where(abs(self - target) < beta, (self - target) / beta, sign(self - target))",
-			"target: averaged(grad, self, reduction) * where(abs(self - target) < beta, (target - self) / beta, sign(target - self))"),
+		gradients("smooth_l1_loss", "self: averaged(grad, self, reduction) * where(abs(self - target) >= beta, sign(self - target), (self - target) / beta)",
+			"target: averaged(grad, self, reduction) * where(abs(self - target) >= beta, sign(target - self), (target - self) / beta)"),
 		gradients("huber_loss", "self: averaged(grad, self, reduction) * clamp(self - target, -delta, delta)", "target: averaged(grad, self, reduction) * clamp(target - self, -delta, delta)"),
 		gradients("soft_margin_loss", "self: averaged(grad, self, reduction) * -target * sigmoid(-target * self)"),
 		gradients("binary_cross_entropy", "self: averaged(grad, self, reduction) * (self - target) / clamp_min((1 - self) * self, 1e-12)",

@@ -27,12 +27,23 @@ type Derivative struct {
 type GradientFormula struct {
 	Parameters []string
 	Formula    string
+	// LeastNorm stands for the formula in a PyTorch that takes gradients of least norm at bounds and ties; "" where that is the same.
+	LeastNorm string
+}
+
+// Under is the formula under a state.
+func (f GradientFormula) Under(state State) string {
+	if state.LeastNorm && f.LeastNorm != "" {
+		return f.LeastNorm
+	}
+	return f.Formula
 }
 
 // derivativeRow is the written form: the operator without "aten.", what stands for it, and "parameter, parameter: formula" for each formula.
 type derivativeRow struct {
 	target, instead, written string
 	gradients                []string
+	ties                     []string // in the same order
 	once                     bool
 }
 
@@ -43,6 +54,12 @@ func gradients(target string, formulas ...string) derivativeRow {
 // writtenBy adds the formula of a write through a view.
 func (r derivativeRow) writtenBy(formula string) derivativeRow {
 	r.written = formula
+	return r
+}
+
+// leastNorm adds the formulas of a PyTorch that takes gradients of least norm at bounds and ties, one for each of the others.
+func (r derivativeRow) leastNorm(formulas ...string) derivativeRow {
+	r.ties = formulas
 	return r
 }
 
@@ -76,9 +93,13 @@ func (r derivativeRow) fullTarget() string {
 
 func (r derivativeRow) parse() *Derivative {
 	derivative := &Derivative{Instead: r.instead, Written: r.written, Once: r.once}
-	for _, text := range r.gradients {
+	for i, text := range r.gradients {
 		names, formula, _ := strings.Cut(text, ": ")
-		derivative.Gradients = append(derivative.Gradients, GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula})
+		gradient := GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula}
+		if len(r.ties) > 0 {
+			gradient.LeastNorm = r.ties[i]
+		}
+		derivative.Gradients = append(derivative.Gradients, gradient)
 	}
 	return derivative
 }

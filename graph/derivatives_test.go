@@ -26,6 +26,9 @@ func TestDerivativeTable(t *testing.T) {
 		}
 		for _, g := range derivative.Gradients {
 			listing.WriteString("    " + strings.Join(g.Parameters, ", ") + ": " + g.Formula + "\n")
+			if g.LeastNorm != "" {
+				listing.WriteString("        of least norm: " + g.LeastNorm + "\n")
+			}
 			if slices.ContainsFunc(g.Parameters, func(name string) bool { return op.Schema.Position(name) < 0 }) {
 				t.Errorf("%s has no parameters %v", target, g.Parameters)
 			}

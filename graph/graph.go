@@ -139,6 +139,7 @@ type State struct {
 	InferenceMode bool
 	Autocast      bool
 	DefaultDType  DType // NoDType means float32
+	LeastNorm     bool  // where a bound or a tie leaves a choice of gradients, PyTorch takes the one of least norm, as from 2.15 on
 	Origin        Origin
 }
 

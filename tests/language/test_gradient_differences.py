@@ -245,3 +245,38 @@ def test_histories_of_results_at_a_break_are_apart(program: Program) -> None:
         result.sum().backward()
         told.append((result.tolist(), x.grad.tolist() if x.grad is not None else None))
     assert told[1] == told[0] and told[2] == told[0]
+
+
+def bounded(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    return [
+        x.clamp(min=0), x.clamp(max=1), x.clamp(0, 1), x.clamp(1, 0), torch.clamp_min(x, 0), torch.clamp_max(x, 1),
+        x.clamp(y), x.clamp(max=y), x.clamp(y, y + 1), x.clamp(y, y - 1), x.clamp(y, y), torch.clamp_max(x, y),
+        torch.maximum(x, y), torch.minimum(x, y), torch.fmax(x, y), torch.fmin(x, y),
+    ]  # fmt: skip
+
+
+def losses(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    functional = torch.nn.functional
+    return [
+        functional.hinge_embedding_loss(x, y.detach().sign()), functional.margin_ranking_loss(x, y, y.detach().sign()),
+        functional.smooth_l1_loss(x, y),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("program", [bounded, losses])
+def test_gradients_at_bounds_and_ties_are_those_of_eager(program: Callable[..., Any], inside: bool) -> None:
+    def told(function: Callable[..., list[torch.Tensor]], at: int) -> list[Any]:
+        fusee.reset()
+        x = torch.tensor([-1.0, 0.0, 0.0, 1.0, 1.0, 2.0, torch.nan, torch.inf, 1.0]).requires_grad_()
+        y = torch.tensor([-1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, torch.inf, torch.nan]).requires_grad_()
+
+        def step(x: torch.Tensor, y: torch.Tensor) -> None:
+            function(x, y)[at].sum().backward()
+
+        (fusee.compile(step) if inside and function is not program else step)(x, y)
+        return [None if v.grad is None else v.grad.nan_to_num(7.0).tolist() for v in (x, y)]
+
+    compiled = (lambda x, y: program(x, y)) if inside else fusee.compile(program)
+    for at in range(len(program(torch.ones(2), torch.ones(2)))):
+        assert told(compiled, at) == told(program, at), at

@@ -20,6 +20,7 @@ func (s *Service) lower(message bytecode.Object) (*bytecode.Dict, error) {
 		return nil, err
 	}
 	request := parseState(message)
+	request.capture.State.LeastNorm = s.leastNorm
 	compilation := &Compilation{times: &bytecode.Dict{}}
 	started := s.clock()
 	for _, item := range trace.Items(trace.Field(message, "graphs")) {

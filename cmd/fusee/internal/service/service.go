@@ -26,6 +26,7 @@ type Service struct {
 	newGenerators func(hello bytecode.Object) codeGenerators
 	generators    codeGenerators
 	settings      bytecode.Object // of the process, from hello
+	leastNorm     bool            // what graph.State says of the host's PyTorch
 	// clock is read for the times of a report only, never for a result.
 	clock func() time.Time
 	// Observe, when set, sees each capture and its result; replaying shows them.
@@ -121,8 +122,18 @@ func failure(err error) trace.Message {
 
 func (s *Service) greet(hello bytecode.Object) trace.Message {
 	s.generators, s.settings = s.newGenerators(hello), trace.Field(hello, "settings")
+	s.leastNorm = isAtLeast(trace.Text(hello, "torch"), 2, 15)
 	name, vectorMath := s.generators.machine()
 	return trace.Message{"ready", bytecode.NewDict("version", s.version, "protocol", int64(Protocol), "cpu", name, "vector_math", vectorMath)}
+}
+
+// isAtLeast compares a version, "2.15.0+cu132", with the first two numbers of another one.
+func isAtLeast(version string, major, minor int) bool {
+	var found [2]int
+	if _, err := fmt.Sscanf(version, "%d.%d", &found[0], &found[1]); err != nil {
+		return false
+	}
+	return found[0] > major || found[0] == major && found[1] >= minor
 }
 
 // compile captures a function and lowers its graph.
@@ -138,6 +149,7 @@ func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
 	if err != nil {
 		return nil, err
 	}
+	request.capture.State.LeastNorm = s.leastNorm
 	if mentionsGPU(wire) {
 		s.generators.foresee(request.architecture)
 	}
