@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -558,3 +560,25 @@ def test_random_expressions(text: str, seed: int) -> None:
         for _ in range(7)
     ]
     follow(lambda: namespace["program"], calls, dynamic=choose.choice([None, True]))
+
+
+DEEP = """
+import sys, warnings, torch, fusee
+warnings.simplefilter("ignore", fusee.FuseeWarning)
+program = lambda x: torch.fft.rfft(x).abs() + 1
+compiled = fusee.compile(program)
+
+def deep(levels, x):
+    return deep(levels - 1, x) if levels else compiled(x)
+
+for levels, size in ((0, 8), (sys.getrecursionlimit() - 100, 9), (0, 10), (0, 11)):
+    x = torch.randn(size, size)
+    torch.testing.assert_close(deep(levels, x), program(x))
+import torch._dynamo
+assert torch._dynamo.guards and torch._dynamo.eval_frame
+"""
+
+
+def test_symbolic_sizes_are_imported_whole_however_deep_the_program_is() -> None:
+    ran = subprocess.run([sys.executable, "-c", DEEP], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import linecache
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
+from concurrent import futures
 from typing import Any
 
 from .. import logs
@@ -18,6 +20,17 @@ Reply = tuple[Any, list[Description]]
 _NOTHING: list[Description] = []
 _SEQUENCES: Mapping[str, Callable[..., Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 _BUILT = frozenset({"tuple", "list", "set", "frozenset", "dict", "slice", "name", "device"})
+
+
+def _module_of_its_own(name: str) -> Any:
+    """A module that imports much, in a thread of its own; None where it cannot be imported.
+
+    In the program's, signals and the limit of recursion could end the import halfway.
+    """
+    if name not in sys.modules:
+        with futures.ThreadPoolExecutor(1) as pool, contextlib.suppress(Exception):
+            pool.submit(importlib.import_module, name).result()
+    return sys.modules.get(name)
 
 
 class Answers:
@@ -100,10 +113,12 @@ class Answers:
         gradients: bool | None,
     ) -> Reply:
         """``tensor_call`` for sizes that change."""
-        from . import shaped
-
+        shaped = _module_of_its_own(f"{__package__}.shaped")
+        if shaped is None:
+            return ("unsupported", "PyTorch's symbolic sizes cannot be had"), []
         with self._modes(cast, gradients):
-            return shaped.answer(self, symbols, target, arguments, keywords)
+            reply: Reply = shaped.answer(self, symbols, target, arguments, keywords)
+            return reply
 
     @staticmethod
     @contextlib.contextmanager

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch._dynamo.guards  # which ShapeEnv imports where it is first used
 from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import Source
 from torch._subclasses import fake_tensor
