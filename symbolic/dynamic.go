@@ -326,10 +326,27 @@ func (in *Interpreter) specialiseValue(value graph.Value) graph.Value {
 	return value
 }
 
+// specialiseMeta leaves where in its memory the tensor begins as it is: what is computed does not depend on it.
 func (in *Interpreter) specialiseMeta(meta *graph.Meta) {
-	for _, sizes := range [][]graph.Size{meta.Sizes, meta.Strides, {meta.Offset}} {
-		for _, size := range sizes {
-			in.shapes().Specialise(size)
+	for _, size := range slices.Concat(meta.Sizes, meta.Strides) {
+		in.shapes().Specialise(size)
+	}
+}
+
+// specialiseOffsets pins where tensors begin in their memory.
+func (in *Interpreter) specialiseOffsets(values ...graph.Value) {
+	for _, v := range graph.Tensors(values...) {
+		if meta, ok := graph.MetaOf(v); ok {
+			in.shapes().Specialise(meta.Offset)
 		}
 	}
+}
+
+// beginLike has a view, which the host described for this call, begin where it does relative to what it is a view of.
+func (in *Interpreter) beginLike(info *graph.OutputInfo) {
+	of, known := graph.MetaOf(info.Relation.Of)
+	if info.Relation.Kind == graph.RelationNew || !known || of.Offset.IsStatic() || !info.Meta.Offset.IsStatic() {
+		return
+	}
+	info.Meta.Offset = in.shapes().Add(of.Offset, graph.Static(info.Meta.Offset.Hint-of.Offset.Hint))
 }

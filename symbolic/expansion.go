@@ -12,6 +12,22 @@ import (
 	"fusee/trace/wire"
 )
 
+// hostedCall is an operation that the host knows: of a canonical name, or of a live object that is called.
+type hostedCall struct {
+	target   string
+	callee   trace.ObjectID // 0 where the target names it
+	args     []graph.Value
+	keywords []graph.Keyword
+}
+
+// wireTarget is what the host shall call.
+func (c *hostedCall) wireTarget() bytecode.Object {
+	if c.callee != 0 {
+		return int64(c.callee)
+	}
+	return c.target
+}
+
 // isImpure tells functions that read Python data, for which the aten operators that ran on fake tensors are not the whole truth.
 func isImpure(target string) bool {
 	return slices.Contains([]string{"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.from_numpy", "torch.frombuffer", "Tensor.new_tensor",
@@ -50,6 +66,9 @@ func (in *Interpreter) expand(node *graph.Node, outcome *trace.Outcome) (bool, e
 	node.Expansion, node.ExpansionResults = expansion, append([]graph.Value{}, results...) // not nil: a call may run no operator
 	node.Mutates = nil
 	for _, inner := range expansion {
+		for i := range inner.Outputs {
+			in.beginLike(&inner.Outputs[i])
+		}
 		inner.MayRaise = true // as the call itself
 		node.Random = node.Random || inner.Random
 		for _, value := range inner.Mutates {

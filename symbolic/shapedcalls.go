@@ -108,6 +108,9 @@ func (in *Interpreter) specialiseCall(call *hostedCall) {
 	for i, keyword := range call.keywords {
 		call.keywords[i].Value = in.specialiseValue(keyword.Value)
 	}
+	if call.callee != 0 {
+		in.specialiseOffsets(call.values()...) // what it asks of them is not known
+	}
 }
 
 // wireArguments writes the arguments of a call.

@@ -329,22 +329,6 @@ func (in *Interpreter) nodeResult(node *graph.Node) (Value, error) {
 	return &Tuple{items: value.(*Tuple).items, class: class}, nil
 }
 
-// hostedCall is an operation that the host knows: of a canonical name, or of a live object that is called.
-type hostedCall struct {
-	target   string
-	callee   trace.ObjectID // 0 where the target names it
-	args     []graph.Value
-	keywords []graph.Keyword
-}
-
-// wireTarget is what the host shall call.
-func (c *hostedCall) wireTarget() bytecode.Object {
-	if c.callee != 0 {
-		return int64(c.callee)
-	}
-	return c.target
-}
-
 // hostCall runs an operation on fake tensors in the host and appends what it answers.
 func (in *Interpreter) hostCall(call *hostedCall) (Value, error) {
 	if wrapped := in.wrappers(call.args, call.keywords); len(wrapped) > 0 {
@@ -410,6 +394,9 @@ func (in *Interpreter) appendAnswered(call *hostedCall, outcome *trace.Outcome) 
 	if !expanded {
 		in.pythonOnly = true
 		node.Mutates = mutatedArguments(node, outcome)
+	}
+	if len(node.Mutates) > 0 {
+		in.specialiseOffsets(call.values()...)
 	}
 	return result, nil
 }
@@ -508,12 +495,16 @@ func (in *Interpreter) readTensor(node *graph.Node, fields bytecode.Tuple) (Valu
 					if !slices.EqualFunc(original.meta.Sizes, meta.Sizes, sameHint) {
 						return nil, unsupported(reasonMutation, "%s, which changes the shape of a tensor", node.Target)
 					}
+					if sameHint(original.meta.Offset, meta.Offset) {
+						meta.Offset = original.meta.Offset
+					}
 					original.adopt(meta)
 				}
 				return original, nil
 			}
 		case "view":
 			info.Relation = graph.ViewOf(argument)
+			in.beginLike(&info)
 		}
 	}
 	wraps := marksWrapper(&meta)

@@ -142,6 +142,7 @@ func (in *Interpreter) settleValue(value graph.Value) {
 		}
 	}
 	in.specialiseValue(value)
+	in.specialiseOffsets(value)
 }
 
 // wrappers are the tensors among the arguments of a call that wrap others.

@@ -286,6 +286,26 @@ def test_a_counter_recompiles_once(make: Callable[[], Any]) -> None:
     assert follow(make, [(X,)] * 12) == 1
 
 
+def batches_and_operators(batches: torch.Tensor, n: int) -> Any:
+    """Operators that only the host knows, of what begins elsewhere in its memory at each call."""
+    x = batches[n]
+    halves = torch.hsplit(x, 2)
+    rounded = torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -8, 7)
+    product = torch.einsum("bi,bj->ij", x, halves[1])
+    halves[1].mul_(2)
+    return rounded, product, halves[1], halves[1].storage_offset(), torch.atleast_3d(x)[:, 1]
+
+
+def test_operators_follow_where_tensors_begin() -> None:
+    calls = [(torch.arange(60.0).reshape(5, 3, 4), n) for n in (0, 3, 1, 4, 2)]
+    plain, fast = [[(one.clone(), n) for one, n in calls] for _ in range(2)]
+    compiled = fusee.compile(batches_and_operators)
+    for given_to_plain, given_to_fast in zip(plain, fast, strict=True):
+        same(compiled(*given_to_fast), batches_and_operators(*given_to_plain))
+        same(given_to_fast[0], given_to_plain[0])
+    assert fusee.stats()["recompiles"] <= 1
+
+
 def test_numbers_cross_a_break() -> None:
     def broken(x: torch.Tensor, n: int) -> Any:
         y = x * n
