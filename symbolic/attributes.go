@@ -807,7 +807,7 @@ func (c *Class) setAttribute(in *Interpreter, name string, value Value) error {
 	if err != nil {
 		return err
 	}
-	if c.id == 0 || meta.name != "type" || value == nil || !userClass(c.name) || strings.HasPrefix(name, "__") {
+	if c.id == 0 || meta.name != "type" || value == nil || strings.HasPrefix(name, "__") || !in.maySet(c, value) {
 		return unsupported(reasonMutation, "class attribute %s.%s", c.name, name)
 	}
 	if flags, err := in.classFlags(c); err != nil {
@@ -825,6 +825,11 @@ func (c *Class) setAttribute(in *Interpreter, name string, value Value) error {
 	}
 	c.ownAttributes[name] = value
 	return nil
+}
+
+// maySet tells classes whose attributes are guarded where they are read: the program's, and of others those that count.
+func (in *Interpreter) maySet(c *Class, value Value) bool {
+	return userClass(c.name) || value.typeName() == "int" && in.writtenInPython(c)
 }
 
 // getAttribute of a bound method.

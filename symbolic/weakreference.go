@@ -56,6 +56,10 @@ func (in *Interpreter) constructWeakReference(arguments Arguments) (Value, bool,
 	switch v := target.(type) {
 	case *Tensor, *Function, *Class:
 		return &weakReference{target}, true, nil
+	case *Dict:
+		if v.object != nil && v.class != nil && v.class.name == "collections.OrderedDict" {
+			return &weakReference{target}, true, nil
+		}
 	case *Instance:
 		if v.fields.hasDict && v.base == nil {
 			v.fields.watched = true

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 import fusee
 
@@ -229,3 +230,28 @@ def test_results_that_can_still_reach_their_hooks() -> None:
         run(x, events).backward()
         outcomes.append((x.grad, events))
     check_same(outcomes[1], outcomes[0])
+
+
+def test_hooks_that_a_call_registers_have_their_numbers() -> None:
+    class Doubling(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.Identity()])
+            self.handles: list[RemovableHandle] = []
+
+        def forward(self, x: Tensor) -> Tensor:
+            if not self.handles:
+                for layer in self.layers:
+                    self.handles.append(layer.register_forward_hook(lambda module, given, result: result * 2))
+            return self.layers[1](self.layers[0](x))
+
+    x = torch.ones(2)
+    for _ in range(3):
+        model = Doubling()
+        compiled = fusee.compile(model, fullgraph=True)
+        first = RemovableHandle.next_id
+        assert [compiled(x).tolist(), compiled(x).tolist()] == [[4.0, 4.0]] * 2
+        assert RemovableHandle.next_id == first + 2
+        assert [list(layer._forward_hooks) for layer in model.layers] == [[first], [first + 1]]
+        model.handles[0].remove()
+        assert compiled(x).tolist() == [2.0, 2.0]

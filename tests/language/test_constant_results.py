@@ -102,3 +102,31 @@ def test_tensors_are_no_constants(made: Callable[[int], Tensor]) -> None:
     for value in (1.0, 2.0):
         x = torch.full((2,), value)
         torch.testing.assert_close(compiled(x), program(x), rtol=0, atol=0)
+
+
+class _Owner:
+    """Something that texts are kept for."""
+
+    latest = ""
+
+
+@functools.lru_cache(None)
+def _kept(owner: object, text: str) -> None:
+    CALLS.append(text)
+
+
+def test_constants_that_an_unbounded_cache_keeps() -> None:
+    changed = _Owner()
+
+    def program(x: Tensor, text: str) -> Tensor:
+        changed.latest = text
+        for _ in range(2):
+            _kept(owner, text)
+        return x * 2
+
+    owner, x = _Owner(), torch.ones(2)
+    compiled = fusee.compile(program, fullgraph=True)
+    CALLS.clear()
+    for text in ("once", "once", "again", "once"):
+        torch.testing.assert_close(compiled(x, text), x * 2, rtol=0, atol=0)
+    assert CALLS == ["once", "again"]
