@@ -72,6 +72,10 @@ func partsOf(object bytecode.Object) []part {
 			{".co_code", bytecode.Bytes(value.Code)}, {".co_consts", bytecode.Tuple(value.Consts)}, {".co_exceptiontable", bytecode.Bytes(value.ExceptionTable)},
 			{".co_linetable", bytecode.Bytes(value.LineTable)}, {".co_stacksize", int64(value.StackSize)},
 		}
+	case bytecode.Bytes: // a packed report
+		if inner, err := bytecode.Unmarshal([]byte(value)); err == nil {
+			return partsOf(inner)
+		}
 	default:
 		for i, item := range Items(object) {
 			parts = append(parts, part{"[" + decimal(i) + "]", item})

@@ -159,7 +159,7 @@ func newReplayShown(replayed *service.Replayed, failure error) *replayShown {
 }
 
 func showCompilation(c *service.Compilation) compilationShown {
-	text, err := json.Marshal(service.PlainReport(c.Result))
+	text, err := json.Marshal(c.PlainReport())
 	if err != nil {
 		text = []byte("null") // a number that JSON lacks, as from a damaged trace
 	}

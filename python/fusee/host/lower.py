@@ -114,7 +114,6 @@ class _Converter:
             "runs": "plan",
             "plan": None,
             "mutates": any(_mutates(node.target) for node in graph.nodes),
-            "text": str(graph),
         }
 
     def placeholder(self, node: torch.fx.Node) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import logs, settings, warn
-from . import slots
+from . import connection, slots
 from .records import Target
 
 Report = dict[str, Any]
@@ -18,6 +18,15 @@ Report = dict[str, Any]
 COUNTS: Counter[str] = Counter()
 _STATE = -2  # number of the failed guard where grad mode or the like differs
 _PLAIN_VALUES = (type(None), bool, int, float, complex, str, bytes)
+
+
+def opened(report: Report) -> Report:
+    """The report with its bulky parts, which the compiler writes as bytes since few are ever looked at."""
+    details = report.get("details")
+    if details is not None:
+        report.update(connection.unmarshal(details))
+        report.pop("details", None)
+    return report
 
 
 def broke(report: Report) -> bool:
@@ -62,7 +71,7 @@ def guard_text(report: Report, number: int) -> str:
 
 
 def _guard(report: Report, number: int) -> Report:
-    guards = report.get("guards") or []
+    guards = opened(report).get("guards") or []
     if 0 <= number < len(guards):
         return {"text": f"guard {number}", **guards[number]}
     return {"text": "torch's global state is the same" if number == _STATE else f"guard {number}"}
@@ -114,7 +123,7 @@ def finish(target: Target, result: dict[str, Any], started: float) -> None:
     COUNTS["breaks"] += len(report.get("breaks") or ())
     COUNTS["recompiles"] += target.recompile is not None
     if target.options.listener is not None:
-        target.options.listener.append(report)
+        target.options.listener.append(opened(report))
     _log(report, result, target.options.changed)
     _write(report, settings.text("explain_out", target.options.changed))
 
@@ -123,7 +132,7 @@ def _write(report: Report, path: str) -> None:
     """One line of JSON with one write, as forked children append to the same file."""
     if not path:
         return
-    line = json.dumps(report, default=str) + "\n"
+    line = json.dumps(opened(report), default=str) + "\n"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -179,7 +188,7 @@ def _log(report: Report, result: dict[str, Any], options: Mapping[str, settings.
     name = (report.get("function") or {}).get("name", "?")
     for artifact, texts in _LOGGED.items():
         if logs.enabled(artifact, options):  # the texts of a large function take a while to write
-            for text in texts(name, report):
+            for text in texts(name, opened(report)):
                 logs.log(artifact, text, options)
     _log_code(name, result, options)
 

@@ -358,7 +358,6 @@ func wiredInts[T int | int64](numbers []T) *bytecode.List {
 func (c *CompiledGraph) wireHead() *bytecode.Dict {
 	wired := &bytecode.Dict{}
 	wired.Set("name", c.Graph.Name)
-	wired.Set("text", c.Graph.String())
 	wired.Set("mutates", mutates(c.Graph))
 	if c.Graph.Inference {
 		wired.Set("inference", true)

@@ -33,7 +33,12 @@ func (s *Service) lower(message bytecode.Object) (*bytecode.Dict, error) {
 	compilation.time("lower", s.clock().Sub(started))
 	result := &bytecode.Dict{}
 	result.Set("graphs", wireLowered(compilation.Graphs))
-	result.Set("report", compilation.describe(&reporter{session: session}))
+	compilation.Report = compilation.describe(&reporter{session: session})
+	report, err := packed(compilation.Report)
+	if err != nil {
+		return nil, err
+	}
+	result.Set("report", report)
 	s.addWarnings(result, compilation)
 	compilation.Result = result
 	if s.Observe != nil {

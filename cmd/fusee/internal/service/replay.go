@@ -164,9 +164,9 @@ func (e *recordedEmitter) image(kernel *loop.Kernel) (backend.Image, error) {
 	return image, err
 }
 
-// PlainReport gives the report of a result in Go's own types, without its times, which differ from run to run.
-func PlainReport(result *bytecode.Dict) map[string]any {
-	plain, _ := plainObject(trace.Field(result, "report")).(map[string]any)
+// PlainReport gives the report in Go's own types, without its times, which differ from run to run.
+func (c *Compilation) PlainReport() map[string]any {
+	plain, _ := plainObject(c.Report).(map[string]any)
 	delete(plain, "times")
 	return plain
 }

@@ -139,7 +139,7 @@ func showSteps(text *bytes.Buffer, title string, plan *backend.Compiled) {
 
 func showCapture(t *testing.T, text *bytes.Buffer, compilation *Compilation) {
 	t.Helper()
-	report := PlainReport(compilation.Result)
+	report := compilation.PlainReport()
 	for i, guard := range report["guards"].([]any) {
 		fields := guard.(map[string]any)
 		fmt.Fprintf(text, "guard %d: %v  (%v:%v)\n", i, fields["text"], fields["file"], fields["line"])

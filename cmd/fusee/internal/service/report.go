@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cockroachdb/errors"
+
 	"fusee/autograd"
 	"fusee/backend"
 	"fusee/backend/loop"
@@ -50,6 +52,24 @@ func (c *Compilation) describe(writer *reporter) *bytecode.Dict {
 		"recompile", bytecode.None,
 		"times", c.times,
 	)
+}
+
+// bulky are the parts of a report that take most of it, and that nobody reads of most compilations.
+var bulky = []bytecode.Object{"graphs", "guards", "kernels"}
+
+// packed is a report with its bulky parts in one bytes object, which the host reads once somebody asks for them.
+func packed(report *bytecode.Dict) (*bytecode.Dict, error) {
+	head, details := &bytecode.Dict{}, &bytecode.Dict{}
+	for i, key := range report.Keys {
+		part := head
+		if slices.Contains(bulky, key) {
+			part = details
+		}
+		part.Set(key, report.Values[i])
+	}
+	written, err := bytecode.Marshal(details)
+	head.Set("details", bytecode.Bytes(written))
+	return head, errors.Wrap(err, "a report cannot be written")
 }
 
 type reporter struct {

@@ -40,6 +40,7 @@ type Compilation struct {
 	Capture *symbolic.Result // nil for a lower request
 	Graphs  []*CompiledGraph
 	Result  *bytecode.Dict
+	Report  *bytecode.Dict // for people: what Result has of it is packed
 	times   *bytecode.Dict
 }
 
@@ -171,7 +172,10 @@ func (s *Service) compile(wire bytecode.Object) (*bytecode.Dict, error) {
 	}
 	result := compilation.Capture.Wire()
 	result.Set("graphs", wireGraphs(compilation.Graphs))
-	report, err := s.report(session, compilation, request)
+	if compilation.Report, err = s.report(session, compilation, request); err != nil {
+		return nil, err
+	}
+	report, err := packed(compilation.Report)
 	if err != nil {
 		return nil, err
 	}
