@@ -193,7 +193,8 @@ func (x *expressionBuilder) build(e *graph.Expression, want loop.Type, rounded b
 	}
 	typ := argumentType(e, x.compute)
 	if x.short && isComplement(e) {
-		return x.do(loop.OpErfC, typ, x.Do(loop.OpNegate, typ, x.convert(x.build(e.Args[1].Args[0], typ, rounded), typ)))
+		negative := x.Do(loop.OpNegate, typ, x.convert(x.build(e.Args[1].Args[0], typ, rounded), typ))
+		return x.Append(loop.Instruction{Op: loop.OpErfC, Type: typ, Args: []loop.Value{negative}, Short: typ == loop.F32})
 	}
 	row, ok := ruleFor(e, typ)
 	if !ok {
@@ -217,9 +218,10 @@ func (x *expressionBuilder) build(e *graph.Expression, want loop.Type, rounded b
 	return x.do(row.op, result, args...)
 }
 
-// do appends an operation, in its short form where that is wanted.
+// do appends an operation, in its short form where that is wanted. The one of erfc is no better than 1 + erf(-x) where the result is small, and
+// stands for that alone.
 func (x *expressionBuilder) do(op loop.Op, typ loop.Type, args ...loop.Value) loop.Value {
-	short := x.short && op.HasShortForm() && typ == loop.F32
+	short := x.short && op.HasShortForm() && op != loop.OpErfC && typ == loop.F32
 	return x.Append(loop.Instruction{Op: op, Type: typ, Args: args, Short: short})
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,8 +39,11 @@ def lying_on(device: str, tensor: Tensor) -> Tensor:
     return memory.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
-def check(functions: Functions, inputs: Sequence[Tensor], wide: bool = True, cancels: bool = False) -> None:
-    """Compiles all functions as one graph, and compares each result with eager's on the GPU and with float64's."""
+def check(functions: Functions, inputs: Sequence[Tensor], cancels: bool = False, terms: int = 2) -> None:
+    """Compiles all functions as one graph, and compares each result with eager's on the GPU and with float64's.
+
+    Where they are sums, so many ``terms`` may lose half a unit at each level of the tree that adds them.
+    """
     given = [lying_on(DEVICE, tensor) for tensor in inputs]
     names = [name for name, function in functions.items() if operators.accepted(function, *given)]
 
@@ -51,9 +55,9 @@ def check(functions: Functions, inputs: Sequence[Tensor], wide: bool = True, can
         assert all(result.device.type == DEVICE for result in results)
         return [lying_on("cpu", result) for result in results]
 
-    widened = [tensor.double() if wide and tensor.dtype.is_floating_point else tensor for tensor in given]
+    widened = [tensor.double() if tensor.dtype.is_floating_point else tensor for tensor in given]
     got, want, exact = on_cpu(fusee.compile(together), given), on_cpu(together, given), on_cpu(together, widened)
-    operators.check(names, got, want, exact, cancels)
+    operators.check(names, got, want, exact, cancels, 0.51 * math.ceil(math.log2(terms)))
 
 
 def along(functions: dict[str, Callable[..., Tensor]], dimension: int) -> Functions:
@@ -70,6 +74,8 @@ def test_cuda_unary(layout: str, dtype: torch.dtype) -> None:
     functions = dict(operators.UNARY)
     if dtype == torch.float16:
         del functions["pow0.5"]  # the formula takes the square root, which differs from eager's pow at -inf and -0
+    if dtype == torch.float64:
+        del functions["hardsigmoid"]  # on a GPU eager multiplies by a sixth of single precision
     check(functions, [operators.arrangements(dtype)[layout]])
 
 
@@ -104,13 +110,13 @@ def test_cuda_long_reductions(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_cuda_losses(reduction: str, dtype: torch.dtype) -> None:
-    generator = torch.Generator().manual_seed(5)
+    generator, terms = torch.Generator().manual_seed(5), 2 if reduction == "none" else 7 * 13
     x, y = (torch.randn(7, 13, generator=generator, dtype=torch.float64).to(dtype) for _ in range(2))
     weight, target = torch.rand(13, generator=generator).to(dtype), torch.randint(0, 13, (7,), generator=generator)
     for left, right in ((x, y), (x[:0], y[:0]), (x.t().contiguous().t(), y), (x[1::2], y[::2][:3])):
-        check(operators.element_losses(reduction), [left, right, weight], cancels=True)
+        check(operators.element_losses(reduction), [left, right, weight], cancels=True, terms=terms)
     classified = {name: f for name, f in operators.losses((7, 13)).items() if name.endswith(reduction)}
-    check(classified, [x, target, weight], cancels=True)
+    check(classified, [x, target, weight], cancels=True, terms=terms)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.bool], ids=str)
@@ -125,15 +131,16 @@ def test_cuda_windows_and_moves(kind: str, dtype: torch.dtype) -> None:
     """Pooling, norms of channels, elements that are elsewhere, and reductions of gathered rows."""
     functions: Functions = getattr(compiled_operators, kind)
     if kind == "GATHERED":
-        check(functions, [torch.randn(37, 13).to(dtype), torch.randint(0, 37, (5, 17))], cancels=True)
+        check(functions, [torch.randn(37, 13).to(dtype), torch.randint(0, 37, (5, 17))], cancels=True, terms=17 * 13)
         return
+    # One is made on the CPU; the other lies as PyTorch's fake tensors say, which is as on the CPU.
+    functions = {name: function for name, function in functions.items() if name not in ("mask", "unshuffled")}
     x = torch.randn(5, 6, 8, 12, dtype=torch.float64).to(dtype)
     more = {
         "POOLS": [],
         "NORMS": [torch.randn(6).to(dtype), torch.randn(6).to(dtype)],
         "MOVED": [torch.randn(7).to(dtype)],
     }
-    functions = {name: function for name, function in functions.items() if name != "mask"}  # is made on the CPU
     for each in compiled_operators.layouts(x):
         check(functions, [each, *more[kind]], cancels=True)
 
