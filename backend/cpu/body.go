@@ -198,6 +198,8 @@ func (e *emitter) uniform(values []loop.Value) bool {
 func (e *emitter) read(in *loop.Instruction, stride loop.Int, lanes int) string {
 	element, pointer := memoryType(in.Type), e.pointers[in.Access]
 	switch {
+	case e.turned[in] != "":
+		return e.turned[in]
 	case len(in.Args) > 0 && e.uniform(in.Args) && (lanes == 1 || stride.Is(1) || stride.Is(-1)):
 		return e.rowRead(in, stride, lanes)
 	case len(in.Args) > 0:

@@ -10,7 +10,7 @@ import (
 )
 
 // Version changes whenever equal kernels may be emitted as different code; it is part of the disk cache's key.
-const Version = "13"
+const Version = "15"
 
 // Emit prints a verified kernel as an LLVM module for the target. Equal kernels give equal text.
 func Emit(kernel *loop.Kernel, target Target) string {
@@ -49,10 +49,11 @@ type emitter struct {
 	*function
 	kernel   *loop.Kernel
 	target   Target
-	native   int    // lanes that fill a vector register
-	current  int    // lanes of the code being emitted
-	mask     string // which lanes of the code being emitted there are; "" for all
-	begin    string // the points, or groups of width points, to compute
+	native   int                          // lanes that fill a vector register
+	current  int                          // lanes of the code being emitted
+	turned   map[*loop.Instruction]string // loads of the present row of a tile that were read across
+	mask     string                       // which lanes of the code being emitted there are; "" for all
+	begin    string                       // the points, or groups of width points, to compute
 	end      string
 	width    int                            // neighbouring points that one lane computes and whose results are stored together; 0 for one
 	woven    map[*loop.Instruction][]string // what their stores were given so far
@@ -96,25 +97,31 @@ func nativeLanes(kernel *loop.Kernel, target Target) int {
 }
 
 // columnwise reports whether lanes should run along the last outer dimension of a kernel with inner loops: when that, and not the last inner
-// dimension, is where neighbours lie in memory.
+// dimension, is where neighbours lie in memory. What moves along both decides, as it is most of what is read, unless there is none.
 func columnwise(kernel *loop.Kernel) bool {
-	outer, inner := 0, 0
 	last := len(kernel.Outer) - 1
-	if kernel.Span != nil && kernel.Span.Dimension == last {
+	if last < 0 || kernel.Span != nil && kernel.Span.Dimension == last {
 		return false // lanes would have pieces of unequal lengths
 	}
+	columns, rows, along := 0, 0, 0
 	for index := range kernel.Stages {
 		stage := &kernel.Stages[index]
 		for _, access := range accesses(stage) {
-			if len(stage.Inner) == 0 || last < 0 {
+			if len(stage.Inner) == 0 {
 				continue
 			}
+			outer, inner := access.Strides[last], access.Strides[len(access.Strides)-1]
 			reads := 1 + oneIf(len(access.Indirect) > 0) // rows at computed places cost more than the indices, which the lanes of a row share
-			outer += reads * oneIf(access.Strides[last].Is(1))
-			inner += reads * oneIf(access.Strides[len(access.Strides)-1].Is(1))
+			columns += reads * oneIf(outer.Is(1))
+			rows += reads * oneIf(inner.Is(1))
+			along += reads * oneIf(outer.Is(1) && !inner.Is(0) && len(access.Indirect) == 0)
+			along -= reads * oneIf(inner.Is(1) && !outer.Is(0) && len(access.Indirect) == 0)
 		}
 	}
-	return outer > inner
+	if along != 0 {
+		return along > 0
+	}
+	return columns > rows
 }
 
 func oneIf(condition bool) int {
@@ -283,37 +290,6 @@ func (e *emitter) partOfRow(row, length, from, to string) {
 	e.row(from, e.extremum("smin", e.assign("sub i64 %s, %s", e.end, before), to))
 }
 
-// tileRows is the height of a tile; it is one block of lanes wide. A matrix read across the tile's rows is then read a cache line from as many places as there are
-// lanes, which stay in the first-level cache even where they all fall into one of its sets, as they do for strides of a power of two.
-const tileRows = 16
-
-// crosses reports whether some access walks memory across the rows, while its neighbour in the next row is its neighbour in memory.
-func crosses(kernel *loop.Kernel) bool {
-	last := len(kernel.Outer) - 1
-	for index := range kernel.Stages {
-		for _, access := range accesses(&kernel.Stages[index]) {
-			across := !access.Strides[last].Is(0) && !access.Strides[last].Is(1)
-			if last > 0 && across && access.Strides[last-1].Is(1) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// tiles covers rows first…end tile by tile.
-func (e *emitter) tiles(first, end, length string) {
-	e.loop(first, end, strconv.Itoa(tileRows), nil, func(rows string, _ []string) []string {
-		rowsEnd := e.extremum("smin", e.assign("add i64 %s, %d", rows, tileRows), end)
-		e.loop("0", length, strconv.Itoa(e.native), nil, func(columns string, _ []string) []string {
-			columnsEnd := e.extremum("smin", e.assign("add i64 %s, %d", columns, e.native), length)
-			e.each(rows, rowsEnd, func(row string) { e.partOfRow(row, length, columns, columnsEnd) })
-			return nil
-		})
-		return nil
-	})
-}
-
 // positive replaces a size of 0, which no point has, by 1 so that dividing by it is harmless.
 func (e *emitter) positive(size string) string {
 	if size[0] != '%' {
@@ -328,6 +304,13 @@ func (e *emitter) extremum(which, left, right string) string {
 
 // decompose enters the dimensions of the given sizes at row-major number position.
 func (e *emitter) decompose(position string, sizes []loop.Int) {
+	for _, index := range e.positions(position, sizes) {
+		e.enter(index, e.allStages()...)
+	}
+}
+
+// positions splits a row-major number over dimensions of the given sizes.
+func (e *emitter) positions(position string, sizes []loop.Int) []string {
 	indices := make([]string, len(sizes))
 	for dimension := len(sizes) - 1; dimension > 0; dimension-- {
 		size := e.positive(e.int(sizes[dimension]))
@@ -337,9 +320,7 @@ func (e *emitter) decompose(position string, sizes []loop.Int) {
 	if len(sizes) > 0 {
 		indices[0] = position
 	}
-	for _, index := range indices {
-		e.enter(index, e.allStages()...)
-	}
+	return indices
 }
 
 // row covers positions from…to of the last outer dimension, in blocks of lanes and then one by one.

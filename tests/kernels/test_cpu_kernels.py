@@ -518,6 +518,21 @@ def test_exp_over_its_range(planner: Planner) -> None:
     assert torch.equal(got.isnan(), x.isnan()) and torch.equal(got.isinf(), x > 88.72283)
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.uint8, torch.bool], ids=str)
+@pytest.mark.parametrize("shape", [(3, 37, 53), (64, 48), (2, 16, 16), (301, 513)], ids=str)
+def test_transposed_tiles(planner: Planner, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = values(dtype, *shape) if dtype.is_floating_point else torch.randint(0, 2, shape).to(dtype)
+    y = x.transpose(-1, -2).contiguous()
+    functions = [
+        lambda x, y: torch.where(x.transpose(-1, -2) == y, y, x.transpose(-1, -2)),
+        lambda x, y: x.transpose(-1, -2).contiguous(),
+        lambda x, y: (x.transpose(-1, -2) != y) & (y.transpose(-1, -2).to(torch.bool).transpose(-1, -2)),
+    ]
+    compiled = planner.compile(lambda x, y: [f(x, y) for f in functions], x, y)
+    for got, f in zip(compiled(x, y), functions, strict=True):
+        assert torch.equal(got.nan_to_num(7), f(x, y).nan_to_num(7)) and got.stride() == f(x, y).stride()
+
+
 def test_every_target_ignored(planner: Planner) -> None:
     x, target = torch.randn(4, 5), torch.full((4,), -100)
     compiled = planner.compile(lambda x, target: F.cross_entropy(x, target), x, target)
