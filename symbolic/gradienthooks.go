@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // gradientHook is a function of the program that backward calls with the gradient of tensors which the graph makes; what it returns takes the
@@ -13,26 +14,41 @@ import (
 type gradientHook struct {
 	tensors  []*Tensor // nil for results of a node that gradients do not flow through
 	function Value
-	ofNode   bool // it is called with the gradients of the node's arguments, and with those of its results
+	ofNode   bool   // it is called with the gradients of the node's arguments, and with those of its results
+	ofLeaf   string // the dict of a leaf from before the capture that holds it, "" for others
 	removed  bool
 	step     int // at which Python takes over where hooks and what they watch outlive the capture
 }
 
-// registerHook is Tensor.register_hook of a tensor that the graph makes.
-func (in *Interpreter) registerHook(arguments Arguments) (Value, error) {
+// hookDicts are where leaves keep the hooks that these methods register.
+var hookDicts = map[string]string{"Tensor.register_hook": "_backward_hooks", "Tensor.register_post_accumulate_grad_hook": "_post_accumulate_grad_hooks"}
+
+// registerHook is a method of a tensor that the graph makes, or of a leaf, which registers a hook.
+func (in *Interpreter) registerHook(method string, arguments Arguments) (Value, error) {
 	values, ok := bindNamed(arguments, "self", "hook")
 	if !ok || values[0] == nil || values[1] == nil {
-		return nil, unsupported(reasonAutograd, "Tensor.register_hook with these arguments")
+		return nil, unsupported(reasonAutograd, "%s with these arguments", method)
 	}
 	values, err := in.realAll(values)
 	if err != nil {
 		return nil, err
 	}
 	t, ok := values[0].(*Tensor)
-	if !ok || !in.mayBeHooked(t) {
-		return nil, unsupported(reasonAutograd, "Tensor.register_hook of a tensor that the graph does not make, or that requires no gradient")
+	hook := &gradientHook{tensors: []*Tensor{t}, function: values[1], step: in.frame.step}
+	switch {
+	case ok && in.isEarlierLeaf(t):
+		hook.ofLeaf = hookDicts[method]
+	case !ok || method != "Tensor.register_hook" || !in.mayBeHooked(t):
+		return nil, unsupported(reasonAutograd, "%s of a tensor that the graph does not make, or that requires no gradient", method)
 	}
-	return in.addHook(&gradientHook{tensors: []*Tensor{t}, function: values[1], step: in.frame.step}), nil
+	return in.addHook(hook), nil
+}
+
+// isEarlierLeaf tells leaves that were there before the capture.
+func (in *Interpreter) isEarlierLeaf(t *Tensor) bool {
+	_, made := t.value.(*graph.Output)
+	plain := !made && t.id != 0 && t.class == nil && !t.wraps() && t.meta.Flags&(graph.FlagGradFn|graph.FlagNotPlain|graph.FlagConjNeg) == 0
+	return plain && t.meta.RequiresGrad && !in.isLeaf(t) && !in.request.Options.AllNodes
 }
 
 func (in *Interpreter) addHook(hook *gradientHook) Value {
@@ -194,6 +210,9 @@ func (in *Interpreter) hooksOn(request *gradientRequest) ([]*gradientHook, error
 	}
 	var hooks []*gradientHook
 	for _, hook := range in.hooks {
+		if hook.ofLeaf != "" {
+			continue
+		}
 		reached, missed := 0, 0
 		for _, t := range hook.tensors {
 			switch {
@@ -335,6 +354,10 @@ func (r *gradientRequest) replace(hook *gradientHook, values []Value) error {
 
 // hooksApart leaves to Python the tensors whose hooks only a capture knows, where gradients may yet flow back to them from what outlives it.
 func (in *Interpreter) hooksApart(outputs []*Tensor) error {
+	stays := func(hook *gradientHook) bool { return hook.ofLeaf != "" && !hook.removed }
+	if hook, found := slice.Find(in.hooks, stays); found {
+		return &restart{step: hook.step, reason: &Unsupported{reasonAutograd, "a hook on a leaf, which is not removed again"}}
+	}
 	if len(in.hooks) == 0 {
 		return nil
 	}
@@ -380,7 +403,18 @@ func (in *Interpreter) hooksOfLeaf(t *Tensor) (*leafHooks, error) {
 	return &leafHooks{before, after}, nil
 }
 
+// hooksIn lists the hooks in a dict of a leaf, those from before the capture first.
 func (in *Interpreter) hooksIn(t *Tensor, name string) ([]Value, error) {
+	earlier, err := in.earlierHooks(t, name)
+	for _, hook := range in.hooks {
+		if hook.ofLeaf == name && !hook.removed && hook.tensors[0] == t {
+			earlier = append(earlier, hook.function)
+		}
+	}
+	return earlier, err
+}
+
+func (in *Interpreter) earlierHooks(t *Tensor, name string) ([]Value, error) {
 	hooks, err := in.outsideAttribute(t, name)
 	if err != nil || isNone(hooks) {
 		return nil, err

@@ -651,8 +651,8 @@ func (in *Interpreter) knownTensorMethod(name string, arguments Arguments) (Valu
 	switch name {
 	case "Tensor.backward":
 		return modelled(in.backwardCall(arguments, true))
-	case "Tensor.register_hook":
-		return modelled(in.registerHook(arguments))
+	case "Tensor.register_hook", "Tensor.register_post_accumulate_grad_hook":
+		return modelled(in.registerHook(name, arguments))
 	case "Tensor.__deepcopy__", "Tensor.__reduce_ex__", "Tensor.__repr__", "Tensor.__format__", "Tensor.__array__":
 		return nil, true, unsupported(reasonAutograd, "%s", name)
 	case "Tensor.__torch_function__":

@@ -102,7 +102,19 @@ def of_no_use(model: Any, x: Tensor, events: Events) -> Any:
     return loss_of(model, hidden).detach()
 
 
-CASES: list[Case] = [changed_gradient, changed_in_place, several, twice, of_no_use]
+def of_leaves_for_one_step(model: Any, x: Tensor, events: Events) -> Any:
+    handles = []
+    for name, parameter in model.named_parameters():
+        handles.append(parameter.register_hook(lambda gradient: gradient.clamp(-0.01, 0.01)))
+        handles.append(parameter.register_hook(note(events, name)))
+        handles.append(parameter.register_post_accumulate_grad_hook(lambda leaf: events.append(leaf.grad.sum())))
+    handles.pop(3).remove()
+    loss_of(model, hidden_of(model, x)).backward()
+    for handle in handles:
+        handle.remove()
+
+
+CASES: list[Case] = [changed_gradient, changed_in_place, several, twice, of_no_use, of_leaves_for_one_step]
 
 
 def step(model: nn.Module, x: Tensor, events: Events) -> Any:
@@ -185,6 +197,38 @@ def hooked(x: Tensor, events: Events, hook: Any = None, between: Any = None, op:
     loss = (hidden * x).sum()
     loss.backward()
     return loss.detach()
+
+
+def leaf_hook_stays(x: Tensor, events: Events) -> Any:
+    x.register_hook(note(events, "leaf"))
+    (x * x).sum().backward()
+
+
+def leaf_hook_at_a_break(x: Tensor, events: Events) -> Any:
+    handle = x.register_hook(lambda gradient: gradient * 2)
+    print("a break", len(events))
+    (x * x).sum().backward()
+    handle.remove()
+    return handle.id in (x._backward_hooks or {})
+
+
+def leaf_hook_that_another_removes(x: Tensor, events: Events) -> Any:
+    events.append(x.register_hook(lambda gradient: gradient * 2))
+    (x * x).sum().backward()
+    events.pop().remove()
+    return len(x._backward_hooks or {})
+
+
+@pytest.mark.parametrize("program", [leaf_hook_stays, leaf_hook_at_a_break, leaf_hook_that_another_removes])
+def test_hooks_of_leaves_that_outlive_what_is_captured(program: Callable[[Tensor, Events], Any]) -> None:
+    fusee.reset()
+    outcomes = []
+    for run in (program, fusee.compile(program)):
+        x, events = torch.linspace(0.1, 1, 3, dtype=torch.float64).requires_grad_(), list[Any]()
+        results = [run(x, events) for _ in range(3)]
+        (x * 3).sum().backward()
+        outcomes.append((results, x.grad, events))
+    check_same(outcomes[1], outcomes[0])
 
 
 def fails(gradient: Tensor) -> Tensor:
