@@ -627,7 +627,10 @@ static bool run_general(GuardProgram *program, PyObject *function, PyObject *con
     for (Py_ssize_t i = 0; i < run.value_count; i++)
         space[i] = bound[program->tensors[i].index];
     Py_INCREF(program);
+    program->runs++;
     bool holds = finish(&run, run_watched(&run));
+    program->runs--;
+    guard_objects_release(program);
     if (space != stack)
         give_space(program, space);
     Py_DECREF(program);

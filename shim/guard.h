@@ -109,6 +109,7 @@ struct GuardProgram {
     Py_ssize_t first_node; /* the nodes before it are all in `tensors` */
     bool cleared; /* by the garbage collector; holds for nothing any more */
     bool settles; /* this run takes the key sets of the tensors that it finds */
+    int32_t runs; /* that are going on */
     bool dead; /* an object that it compares with is gone; holds for nothing any more */
     MortalObject *mortals;
     Py_ssize_t mortal_count;
@@ -155,6 +156,7 @@ int set_holds(PyObject *set, PyObject *item);
 
 /* Puts the object into `operand`, borrowed where `mortal` comes out true. -1 with an exception set where that fails. */
 int guard_object_keep(GuardProgram *program, PyObject *object, PyObject **operand, bool *mortal);
+void guard_objects_release(GuardProgram *program);
 void guard_objects_free(GuardProgram *program);
 
 /* ---- guard_number.c: numbers that a guard computes ---- */

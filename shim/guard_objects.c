@@ -24,6 +24,18 @@ static void forget_object(GuardProgram *program, PyObject *object) {
             program->checks[i].operand = NULL;
 }
 
+/* Lets go of what a dead program alone may keep alive, unless a run of it is going on, which does so at its end. */
+void guard_objects_release(GuardProgram *program) {
+    if (!program->dead || program->runs)
+        return;
+    for (Py_ssize_t i = 0; i < program->node_count; i++)
+        if (program->nodes[i].accessor == ACCESS_OBJECT && !program->nodes[i].mortal)
+            Py_CLEAR(program->nodes[i].operand);
+    for (Py_ssize_t i = 0; i < program->check_count; i++)
+        if ((program->checks[i].kind == CHECK_IS || program->checks[i].kind == CHECK_TYPE) && !program->checks[i].mortal)
+            Py_CLEAR(program->checks[i].operand);
+}
+
 /* Called with the dead reference. `link` is a capsule whose context is the program, or NULL once that is gone. */
 static PyObject *object_died(PyObject *link, PyObject *reference) {
     GuardProgram *program = PyCapsule_GetContext(link);
@@ -35,6 +47,7 @@ static PyObject *object_died(PyObject *link, PyObject *reference) {
     for (Py_ssize_t i = 0; i < program->mortal_count; i++)
         if (program->mortals[i].reference == reference)
             forget_object(program, program->mortals[i].object);
+    guard_objects_release(program);
     Py_RETURN_NONE;
 }
 

@@ -26,6 +26,7 @@ type generator struct {
 	numbers  map[*Number]*slot // computed ahead of the graph
 	// numberOrder lists them, operands first.
 	numberOrder []*Number
+	completed   map[*Function]bool
 	pending     []func() error // contents of cells, filled in once the value that holds them is made
 }
 
@@ -430,11 +431,27 @@ func (cg *generator) buildDescriptor(v *descriptorValue) error {
 	if v.kind == "partial" {
 		return cg.helper("make_partial", v.parts...)
 	}
+	if err := cg.completeWrapped(v); err != nil {
+		return err
+	}
 	parts := slices.Clone(v.parts)
 	if v.doc != nil {
 		parts = append(parts, v.doc)
 	}
 	return cg.construct("builtins."+v.kind, parts...)
+}
+
+// completeWrapped has a new function that a class or static method wraps its attributes, of which the method takes some when it is made.
+func (cg *generator) completeWrapped(v *descriptorValue) error {
+	function, ok := v.parts[0].(*Function)
+	if v.kind == "property" || !ok || function.object != nil {
+		return nil
+	}
+	if err := cg.load(function); err != nil {
+		return err
+	}
+	cg.emit(bytecode.PopTop, 0)
+	return cg.completeFunction(function)
 }
 
 // refused tells where a value was made that Python cannot be given.
@@ -560,8 +577,17 @@ func (cg *generator) buildFunction(v *Function) error {
 	if annotations == nil {
 		annotations = &Tuple{}
 	}
-	cg.pending = append(cg.pending, func() error { return cg.setFunctionAttributes(v) })
+	cg.pending = append(cg.pending, func() error { return cg.completeFunction(v) })
 	return cg.helper("make_function", &codeValue{code: v.code}, v.globals, text(v.qualname), defaults, keywords, closure, annotations)
+}
+
+// completeFunction sets the attributes of a function, once.
+func (cg *generator) completeFunction(v *Function) error {
+	if cg.completed[v] {
+		return nil
+	}
+	cg.completed[v] = true
+	return cg.setFunctionAttributes(v)
 }
 
 // setFunctionAttributes writes the attributes that the program set on a function; they may lead back to it.

@@ -25,7 +25,7 @@ import (
 
 // generatorFor starts T.
 func (in *Interpreter) generatorFor(f *Frame) *generator {
-	cg := &generator{builder: newBuilder(f.code, f.info), in: in, top: f, parts: &breakParts{}, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, numbers: map[*Number]*slot{}, building: map[Value]bool{}}
+	cg := &generator{builder: newBuilder(f.code, f.info), in: in, top: f, parts: &breakParts{}, captured: map[int]*slot{}, built: map[Value]*slot{}, outputs: map[*Tensor]*slot{}, numbers: map[*Number]*slot{}, building: map[Value]bool{}, completed: map[*Function]bool{}}
 	for k := 0; k < f.parameters; k++ {
 		cg.params = append(cg.params, cg.adopt(k))
 	}

@@ -197,7 +197,7 @@ func (in *Interpreter) representClass(c *Class) (string, error) {
 		}
 		return "", err
 	}
-	return "<class '" + c.name + "'>", nil
+	return "<class '" + strings.TrimPrefix(c.name, impostor) + "'>", nil
 }
 
 // textIn looks into a value that may be a string.

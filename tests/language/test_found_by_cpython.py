@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import os
 import types
@@ -314,6 +315,29 @@ def a_class_method_of_a_number() -> Any:
     return an_error(method), cast(Any, method).__func__
 
 
+def a_class_that_says_it_is_a_partial() -> Any:
+    another = type("partial", (), {"__module__": "functools", "__call__": lambda self: "another"})
+    held = another()
+    os.getpid()
+    held.func = 1
+    return held.func, held(), another()(), repr(type(held)), another.__name__
+
+
+def a_class_method_of_a_renamed_function() -> Any:
+    def given(cls: type, argument: int) -> str:
+        """Documented."""
+        return str(argument)
+
+    @classmethod  # type: ignore[misc]
+    @functools.wraps(given)
+    def wrapper(*arguments: Any) -> Any:
+        return given(*arguments)
+
+    held: Any = wrapper
+    os.getpid()
+    return held.__name__, held.__doc__, held.__qualname__, held.__wrapped__.__name__
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     a_tee_that_its_own_items_enter_again,
     partial_methods_of_a_class,
@@ -340,6 +364,8 @@ PROGRAMS: list[Callable[[], Any]] = [
     types_that_except_cannot_catch,
     mappings_of_views,
     a_class_method_of_a_number,
+    a_class_that_says_it_is_a_partial,
+    a_class_method_of_a_renamed_function,
 ]
 
 
@@ -426,3 +452,19 @@ def test_two_objects_that_are_one_at_a_later_call(function: Callable[[Any, Any],
         assert compiled(make(), make()) == function(make(), make())
         one, other = make(), make()
         assert compiled(one, one) == function(other, other)
+
+
+def test_a_static_method_dies_with_its_class() -> None:
+    def run() -> list[weakref.ref[Any]]:
+        class Owner:
+            @staticmethod
+            @functools.lru_cache
+            def held(x: Any) -> Any:
+                return x
+
+        return [weakref.ref(Owner), weakref.ref(Owner.held)]
+
+    fusee.reset()
+    references = fusee.compile(run)()
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]

@@ -6,9 +6,15 @@ Names are how the compiler's tables are keyed, so that they hold for every torch
 from __future__ import annotations
 
 import builtins
+import collections
+import enum
+import functools
 import importlib
+import itertools
+import operator
 import sys
 import types
+import weakref
 from functools import lru_cache
 from typing import Any
 
@@ -40,12 +46,24 @@ _FUNCTION_NAMESPACES = (
 )
 
 
-def type_name(cls: type) -> str:
-    """``module.qualname``; builtin types bare."""
+# Modules whose classes the compiler knows by their names, as they are when this one is imported.
+_MODELLED = (builtins, collections, enum, functools, itertools, operator, types, weakref)
+
+
+def _written_name(cls: type) -> str:
     module, name = slots.module_name(cls), slots.qualname(cls)
-    if module == "builtins":
-        return name
-    full = f"{module}.{name}"
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+_ORIGINALS = {_written_name(cls): cls for module in _MODELLED for cls in vars(module).values() if isinstance(cls, type)}
+_ORIGINALS |= {_written_name(cls): cls for cls in _UNNAMED_TYPES.values()}
+
+
+def type_name(cls: type) -> str:
+    """``module.qualname``; builtin types bare. A class that only says so has ``?.`` before the name."""
+    full = _written_name(cls)
+    if _ORIGINALS.get(full, cls) is not cls:
+        return f"?.{full}"
     return _PUBLIC_CLASSES.get(full, full)
 
 
@@ -167,6 +185,8 @@ def _is_operator(value: Any, name: str) -> bool:
 @lru_cache(maxsize=4096)
 def resolve(name: str) -> Any:
     """The object a canonical name stands for; LookupError when there is none."""
+    if name in _ORIGINALS:
+        return _ORIGINALS[name]
     if name.startswith("aten."):
         return _resolve_operator(name)
     if name.startswith("Tensor."):
