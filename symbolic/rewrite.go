@@ -164,7 +164,7 @@ func (in *Interpreter) finishCode(cg *generator) error {
 	if err != nil {
 		return err
 	}
-	if called {
+	if called || in.derivation.asked { // nothing may be left of gradients, but autograd may refuse them
 		if err := in.derive(); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"fusee/bytecode"
 	"fusee/graph"
+	"fusee/internal/slice"
 )
 
 // knownScalar is the number that a tensor was made of during capture, as in torch.tensor(2); nil where its value is not known, or memory was
@@ -87,7 +88,7 @@ func (in *Interpreter) tensorExtreme(largest bool, items []Value) (Value, error)
 		}
 		tensors[i] = tensor
 	}
-	if len(tensors) < 2 {
+	if len(tensors) < 2 || !in.request.Options.FullGraph && !in.leadToTheSame(tensors) {
 		return nil, nil
 	}
 	operands := make([]Value, len(tensors))
@@ -114,6 +115,14 @@ func choosable(t *Tensor) bool {
 
 func alike(a, b *graph.Meta) bool {
 	return a.DType == b.DType && a.Device == b.Device && a.RequiresGrad == b.RequiresGrad
+}
+
+// leadToTheSame says whether gradients flow from each of some tensors to the same inputs: those of what was not chosen would be zero, where there are none.
+func (in *Interpreter) leadToTheSame(tensors []*Tensor) bool {
+	histories := slice.Map(tensors, func(t *Tensor) *graph.History { return in.graph.HistoryOf([]graph.Value{t.value}, in.graph.Nodes) })
+	return !slices.ContainsFunc(histories, func(h *graph.History) bool {
+		return !slices.Equal(h.Inputs, histories[0].Inputs) || !slices.Equal(h.Leaves, histories[0].Leaves)
+	})
 }
 
 // chosenApart finds a choice among tensors whose result could be told from the tensor that it stands for, as memory is written behind it or

@@ -378,13 +378,23 @@ def _go_back(context: Any, given: Gradients, changes: Changes) -> bool:
 
 def _raise_as_autograd(context: Any, given: Gradients, changes: Changes) -> None:
     """Raise autograd's error where it has one about the changes; what else goes wrong with changed values is none."""
+    error = _error_of_autograd(context, given, changes)
+    if error is None or "modified by an inplace operation" not in str(error):
+        return
+    for index in changes[0]:
+        _raise_about_input(context, index, str(error))
+    raise error
+
+
+def _error_of_autograd(context: Any, given: Gradients, changes: Changes) -> RuntimeError | None:
+    """What autograd raises; it is given rather than raised, as another error may take its place, without a context."""
     try:
         _go_back_by_autograd(context, given, changes)
-    except Exception as error:
-        if isinstance(error, RuntimeError) and "modified by an inplace operation" in str(error):
-            for index in changes[0]:
-                _raise_about_input(context, index, str(error))
-            raise
+    except RuntimeError as error:
+        return error
+    except Exception:
+        return None
+    return None
 
 
 def _go_back_by_autograd(context: Any, given: Gradients, changes: Changes) -> None:
@@ -436,9 +446,10 @@ def _raise_about_input(context: Any, index: int, message: str) -> None:
     with contextlib.ExitStack() as stack, torch.enable_grad():
         stack.callback(_set_version, tensor, now)
         _set_version(tensor, before)
-        reading = tensor.sin().sum()
-        _set_version(tensor, now)
-        torch.autograd.grad(reading, tensor)
+        reading = tensor.sin()
+        _set_version(tensor, now)  # which may give the tensor, where it is a view, another place in the history
+        if reading.grad_fn is not None:
+            reading.grad_fn(torch.ones_like(reading))
 
 
 def _check_unchanged(context: Any) -> None:

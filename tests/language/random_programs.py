@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import os
 import random
 import re
@@ -125,6 +126,7 @@ def smaller(text: str, found: str) -> str:
 def work(options: argparse.Namespace) -> None:
     """Run programs, one line for each; what a child process does."""
     warnings.simplefilter("ignore")
+    importlib.import_module("torch._dynamo")  # which time that is up in the middle would leave in pieces
     gc.collect()
     gc.freeze()  # collections need not look at what was imported
     for number in range(options.first, options.first + options.count):

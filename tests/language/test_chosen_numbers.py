@@ -90,3 +90,13 @@ def test_memory_and_gradients(scale: float) -> None:
 
     x = (torch.ones(3) * scale).requires_grad_()
     assert fusee.compile(trained)(x).requires_grad == trained(x).requires_grad
+
+
+def test_what_is_not_chosen_has_no_gradient() -> None:
+    def chosen(x: Any, y: Any) -> None:
+        max([x.sum(), y.sum()]).backward()
+
+    for function in (chosen, fusee.compile(chosen)):
+        x, y = torch.ones(2, requires_grad=True), torch.zeros(3, requires_grad=True)
+        function(x, y)
+        assert x.grad is not None and x.grad.tolist() == [1, 1] and y.grad is None

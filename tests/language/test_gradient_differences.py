@@ -280,3 +280,20 @@ def test_gradients_at_bounds_and_ties_are_those_of_eager(program: Callable[..., 
     compiled = (lambda x, y: program(x, y)) if inside else fusee.compile(program)
     for at in range(len(program(torch.ones(2), torch.ones(2)))):
         assert told(compiled, at) == told(program, at), at
+
+
+def reads_what_it_wrote_through_a_view(x: torch.Tensor, w: torch.Tensor) -> None:
+    x += fusee.disable(lambda v: v)(x * w)
+    (x @ w).sum().backward()
+
+
+def test_an_error_about_a_view_that_was_written_is_that_of_eager_alone() -> None:
+    told = []
+    for function in (reads_what_it_wrote_through_a_view, fusee.compile(reads_what_it_wrote_through_a_view)):
+        try:
+            function(torch.arange(9.0).view(3, 3), torch.ones(3, 3, requires_grad=True))
+            told.append("")
+        except RuntimeError as error:
+            assert error.__context__ is None
+            told.append(str(error))
+    assert told[1] == told[0]

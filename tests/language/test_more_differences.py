@@ -286,6 +286,12 @@ def computed_twice(number: int) -> Any:
     )
 
 
+def gradients_that_nobody_reads(x: torch.Tensor) -> int:
+    (x // 2).sum().backward()
+    x.grad = None
+    return 1
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
     (with_half_a_descriptor, [(Described(), [])]),
@@ -296,6 +302,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (an_attribute_that_breaks_and_is_missing, [(3,), (4,), (5,)]),
     (is_set_to_itself, [(torch.ones(2),)]),
     (computed_twice, [(20,)]),
+    (gradients_that_nobody_reads, [(torch.ones(2).requires_grad_(),)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),
