@@ -564,11 +564,43 @@ func (in *Interpreter) constructReversed(values []Value) (Value, bool, error) {
 			return nil, true, err
 		}
 		if method == nil {
-			return nil, true, unsupported(reasonIteration, "reversed %s", instance.class.name)
+			return modelled(in.reverseInstance(instance))
 		}
 		return modelled(in.call(method, Arguments{}))
 	}
 	return in.reverseIterator(subject)
+}
+
+// reverseInstance walks a container of modules backwards by its __len__ and __getitem__, which Python may call again as nothing shows it.
+func (in *Interpreter) reverseInstance(v *Instance) (Value, error) {
+	getter, err := in.specialMethod(v.class, "__getitem__", v)
+	if err != nil {
+		return nil, err
+	}
+	if getter == nil || !strings.HasPrefix(v.class.name, "torch.nn.modules.container.") {
+		return nil, unsupported(reasonIteration, "reversed %s", v.class.name)
+	}
+	length, err := in.length(v)
+	if err != nil {
+		return nil, err
+	}
+	taken := 0
+	step := func(in *Interpreter) (Value, error) {
+		if taken == length {
+			return nil, nil
+		}
+		taken++
+		item, err := in.call(getter, Arguments{Positional: []Value{integer(int64(length - taken))}})
+		if isRaised(err, "IndexError") {
+			taken = length
+			return nil, nil
+		}
+		return item, err
+	}
+	again := func() (string, string, []Value) {
+		return "helper", "make_reversed", []Value{v, integer(int64(taken))}
+	}
+	return &goIterator{kind: "reversed", step: step, again: again, born: in.frame.step}, nil
 }
 
 // reverseIterator walks a sequence backwards from the end that it has now; a list may shrink meanwhile.

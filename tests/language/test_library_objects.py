@@ -483,3 +483,20 @@ def test_a_scan_by_a_function_of_points_is_captured() -> None:
     torch.testing.assert_close(result, wanted)
     gradients = [torch.autograd.grad(values.square().sum(), given)[0] for values in (result, wanted)]
     torch.testing.assert_close(*gradients)
+
+
+def test_lists_of_modules_are_walked_backwards() -> None:
+    layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+
+    def program(x: torch.Tensor, stops: bool) -> Any:
+        for number, layer in enumerate(reversed(layers)):
+            x = layer(x) + number
+            if stops:
+                fusee.graph_break()
+        return x, list(reversed(layers)), list(reversed(torch.nn.ModuleList()))
+
+    x = torch.rand(2)
+    for stops in (False, True):
+        given, walked, none = fusee.compile(program, fullgraph=not stops)(x, stops)
+        torch.testing.assert_close(given, program(x, stops)[0], rtol=0, atol=0)
+        assert (walked, none) == (list(layers)[::-1], [])
