@@ -71,10 +71,16 @@ func batch(c *compilation) error {
 
 // alikeFrom counts the kernels from number first on that can be one.
 func (c *compilation) alikeFrom(first int) int {
+	if first+1 == len(c.groups) || !sameForm(c.kernels[first], c.kernels[first+1]) {
+		return 1
+	}
 	key := keyOfPart(c.kernels[first])
 	count := 1
 	for ; key.bare != "" && first+count < len(c.groups); count++ {
 		next := first + count
+		if !sameForm(c.kernels[first], c.kernels[next]) {
+			break
+		}
 		other := keyOfPart(c.kernels[next])
 		if c.groups[next].segment != c.groups[first].segment || c.groups[next].device != c.groups[first].device || !key.alike(other) {
 			break
@@ -85,6 +91,14 @@ func (c *compilation) alikeFrom(first int) int {
 		key.walks = cmp.Or(key.walks, other.walks)
 	}
 	return count
+}
+
+// sameForm tells kernels that may be alike by a look at their operators, so that few keys are written.
+func sameForm(a, b *kernel) bool {
+	if a == nil || b == nil || len(a.loop.Buffers) != len(b.loop.Buffers) || len(a.loop.Stages) != 1 || len(b.loop.Stages) != 1 {
+		return false
+	}
+	return slices.EqualFunc(a.loop.Stages[0].Body, b.loop.Stages[0].Body, func(one, other loop.Instruction) bool { return one.Op == other.Op })
 }
 
 // partKey describes a kernel that may be a part, apart from its size; the zero value is for others.

@@ -32,7 +32,8 @@ type reference struct {
 type unmarshaler struct {
 	scanner
 	references []reference
-	expanded   int // bytes that references read so far stand for
+	expanded   int      // bytes that references read so far stand for
+	pairs      []Object // keys and values of the dicts that are being read, those of the innermost last
 }
 
 // object reads an object that is not null.
@@ -217,24 +218,40 @@ func (u *unmarshaler) dict() (Object, error) {
 		return nil, err
 	}
 	defer u.close()
-	dict := &Dict{}
+	base := len(u.pairs)
 	for {
 		key, err := u.objectOrNull()
 		if err != nil {
 			return nil, err
 		}
 		if _, isNull := key.(nullObject); isNull {
-			return dict, nil
+			return u.dictOf(base), nil
 		}
 		value, err := u.objectOrNull()
 		if err != nil {
 			return nil, err
 		}
 		if _, isNull := value.(nullObject); isNull {
-			return dict, nil
+			return u.dictOf(base), nil
 		}
-		dict.Set(key, value)
+		u.pairs = append(u.pairs, key, value)
 	}
+}
+
+// dictOf takes the pairs from number base on for a dict, which needs no more memory than they fill.
+func (u *unmarshaler) dictOf(base int) *Dict {
+	pairs := u.pairs[base:]
+	u.pairs = u.pairs[:base]
+	if len(pairs) == 0 {
+		return &Dict{}
+	}
+	count := len(pairs) / 2
+	objects := make([]Object, len(pairs))
+	dict := &Dict{Keys: objects[:count:count], Values: objects[count:]}
+	for i := range count {
+		dict.Keys[i], dict.Values[i] = pairs[2*i], pairs[2*i+1]
+	}
+	return dict
 }
 
 // code reads the fields of a code object in the order of w_object in CPython's Python/marshal.c.

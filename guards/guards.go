@@ -7,6 +7,7 @@ package guards
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fusee/bytecode"
@@ -323,15 +324,15 @@ func (s *Source) pathBelow(parent string, name func(Accessor) string) string {
 	}
 	switch s.Accessor.Kind {
 	case "attr", "field":
-		return fmt.Sprintf("%s.%v", parent, s.Accessor.Argument)
+		return parent + "." + nameText(s.Accessor.Argument)
 	case "dict":
 		return parent + ".__dict__"
 	case "key", "item":
-		return fmt.Sprintf("%s[%s]", parent, ConstantText(s.Accessor.Argument))
+		return parent + "[" + ConstantText(s.Accessor.Argument) + "]"
 	case "items_at":
 		return fmt.Sprintf("list(%s.values())[%v]", parent, s.Accessor.Argument)
 	case "type":
-		return fmt.Sprintf("type(%s)", parent)
+		return "type(" + parent + ")"
 	case "contents":
 		return parent + ".cell_contents"
 	case "viewed":
@@ -344,19 +345,27 @@ func (s *Source) pathBelow(parent string, name func(Accessor) string) string {
 	return parent + "." + s.Accessor.Kind
 }
 
+// nameText writes an attribute's name.
+func nameText(argument bytecode.Object) string {
+	if name, isName := argument.(string); isName {
+		return name
+	}
+	return fmt.Sprint(argument)
+}
+
 func checkText(path string, check Check, name func(Accessor) string) string {
 	operands := joinTexts(check.Arguments, name)
 	switch check.Kind {
 	case "type":
-		return fmt.Sprintf("type(%s) is %s", path, operands)
+		return "type(" + path + ") is " + operands
 	case "is":
-		return fmt.Sprintf("%s is %s", path, operands)
+		return path + " is " + operands
 	case "equals":
-		return fmt.Sprintf("%s == %s", path, operands)
+		return path + " == " + operands
 	case "len":
 		return fmt.Sprintf("len(%s) == %s", path, operands)
 	case "keys":
-		return fmt.Sprintf("list(%s) == %s", path, operands)
+		return "list(" + path + ") == " + operands
 	case "members":
 		return fmt.Sprintf("%s == {%s}", path, membersText(check.Arguments[0]))
 	case "contains":
@@ -364,9 +373,9 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 	case "lacks":
 		return fmt.Sprintf("%s not in %s", memberText(check.Arguments[0]), path)
 	case "absent":
-		return fmt.Sprintf("%s not in %s", operands, path)
+		return operands + " not in " + path
 	case "no_field", "no_attr":
-		return fmt.Sprintf("not hasattr(%s, %s)", path, operands)
+		return "not hasattr(" + path + ", " + operands + ")"
 	case "range":
 		return rangeText(path, check.Arguments)
 	case "float":
@@ -374,7 +383,7 @@ func checkText(path string, check Check, name func(Accessor) string) string {
 	case "found":
 		return path + " is there"
 	case "tensor", "resolved":
-		return fmt.Sprintf("%s is a tensor like %s", path, operands)
+		return path + " is a tensor like " + operands
 	case "gives":
 		return fmt.Sprintf("%s(%s) == %s", check.Arguments[0], path, ConstantText(check.Arguments[1]))
 	case "flattened":
@@ -420,6 +429,8 @@ func constantText(object bytecode.Object, name func(Accessor) string) string {
 		return "[" + joinTexts(value.Items, name) + "]"
 	case bytecode.EllipsisType:
 		return "..."
+	case int64:
+		return strconv.FormatInt(value, 10)
 	}
 	return fmt.Sprint(object)
 }
@@ -435,6 +446,9 @@ func tupleText(value bytecode.Tuple, name func(Accessor) string) string {
 }
 
 func joinTexts(items []bytecode.Object, name func(Accessor) string) string {
+	if len(items) == 1 {
+		return constantText(items[0], name)
+	}
 	words := make([]string, len(items))
 	for i, item := range items {
 		words[i] = constantText(item, name)

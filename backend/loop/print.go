@@ -45,20 +45,20 @@ func marked(is bool, mark string) string {
 func (k *Kernel) printStage(text *strings.Builder, stage *Stage) {
 	fmt.Fprintf(text, "  stage [%s] {\n", joinInts(stage.Inner))
 	for index := range stage.Body {
-		fmt.Fprintf(text, "    %s\n", formatInstruction(stage.First+Value(index), &stage.Body[index], len(k.Outer)))
+		text.WriteString("    " + formatInstruction(stage.First+Value(index), &stage.Body[index], len(k.Outer)) + "\n")
 	}
 	text.WriteString("  }\n")
 }
 
 func formatInstruction(value Value, in *Instruction, outer int) string {
 	if in.Op == OpStore {
-		return fmt.Sprintf("store %s %s%s", in.Type, formatAccess(in.Access, outer), formatArgs(in.Args))
+		return "store " + in.Type.String() + " " + formatAccess(in.Access, outer) + formatArgs(in.Args)
 	}
 	name := in.Op.String()
 	if in.Short {
 		name = "short_" + name
 	}
-	return fmt.Sprintf("%%%d = %s %s%s%s", value, name, in.Type, formatDetail(in, outer), formatArgs(in.Args))
+	return formatValue(value) + " = " + name + " " + in.Type.String() + formatDetail(in, outer) + formatArgs(in.Args)
 }
 
 // formatDetail prints what an instruction has beside its arguments.
@@ -116,13 +116,15 @@ func formatAccess(access *Access, outer int) string {
 	if len(terms) == 0 {
 		terms = []string{"0"}
 	}
-	return fmt.Sprintf("b%d[%s]", access.Buffer, strings.Join(terms, " + "))
+	return "b" + strconv.Itoa(access.Buffer) + "[" + strings.Join(terms, " + ") + "]"
 }
+
+func formatValue(value Value) string { return "%" + strconv.Itoa(int(value)) }
 
 func formatArgs(args []Value) string {
 	var text strings.Builder
 	for _, arg := range args {
-		fmt.Fprintf(&text, " %%%d", arg)
+		text.WriteString(" " + formatValue(arg))
 	}
 	return text.String()
 }
