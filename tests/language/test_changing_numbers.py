@@ -413,6 +413,7 @@ def outside_the_tables(x: torch.Tensor) -> Any:
     image = x[None, None]
     return (
         functional.interpolate(image, scale_factor=2, mode="bilinear"),
+        functional.interpolate(image, scale_factor=2),
         functional.adaptive_avg_pool1d(x.T[None], 2),
         functional.unfold(image, 2),
         torch.einsum("ij,kj->ik", x, x),

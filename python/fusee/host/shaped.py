@@ -80,6 +80,40 @@ class _Recorder(fake.Recorder):  # type: ignore[no-untyped-call]
         return super().write(value)
 
 
+def _resized(name: str) -> Callable[..., torch.Tensor]:
+    """An operator that resizes images: C++ finds the size that a factor gives only for fixed sizes."""
+
+    def resize(image: Any, size: Any, *more: Any) -> torch.Tensor:
+        *corners, factors = more
+        factors = factors or [None] * (image.dim() - 2)
+        if size is None:
+            size = [_scaled(length, float(factor)) for length, factor in zip(image.shape[2:], factors, strict=True)]
+        return getattr(torch.ops.aten, name).default(image, size, *corners, *factors)  # type: ignore[no-any-return]
+
+    return resize
+
+
+def _scaled(length: Any, factor: float) -> Any:
+    if factor >= 1 and factor.is_integer():
+        return length * int(factor)
+    if 0 < factor < 1 and math.frexp(factor)[0] == 0.5:  # one over a power of two, so that it is exact
+        return length // int(1 / factor)
+    raise fake.Unfakeable("a size is rounded")
+
+
+_RESIZING = {
+    f"torch._C._nn.{name}": _resized(name)
+    for name in (
+        *(
+            f"{kind}{dimensions}d"
+            for kind in ("upsample_nearest", "_upsample_nearest_exact")
+            for dimensions in (1, 2, 3)
+        ),
+        *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+    )
+}
+
+
 def answer(answers: Answers, symbols: list[Symbol], target: Any, arguments: list[Any], keywords: list[Any]) -> Reply:
     """What PyTorch's C++ tells, or where that wants fixed sizes, what its Python does, which takes more of them.
 
@@ -89,7 +123,7 @@ def answer(answers: Answers, symbols: list[Symbol], target: Any, arguments: list
     fixed = [_at(values, argument) for argument in arguments], [(name, _at(values, value)) for name, value in keywords]
     best: Reply = ("unsupported", "the host does not tell it for all sizes"), []
     try:
-        function = names.resolve(target) if type(target) is str else answers.build(target)
+        function = _RESIZING.get(target) or (names.resolve(target) if type(target) is str else answers.build(target))
     except LookupError:
         return best
     for in_python in (False, True):
