@@ -186,7 +186,7 @@ func TestFormulas(t *testing.T) {
 	for _, target := range graph.DifferentiableTargets() {
 		derivative, _ := graph.DerivativeOf(target)
 		texts := []string{derivative.Instead}
-		for _, g := range derivative.Gradients {
+		for _, g := range slices.Concat(derivative.Gradients, derivative.Again) {
 			texts = append(texts, g.Formula)
 		}
 		for _, text := range texts {

@@ -71,6 +71,9 @@ var helpers = map[string]helper{
 	"padding_of":               paddingOf,
 	"scatter_reduce_gradients": scatterReduceGradients,
 	"convolution_second":       convolutionSecond,
+	"layer_norm_again":         layerNormAgain,
+	"group_norm_again":         groupNormAgain,
+	"batch_norm_again":         batchNormAgain,
 	"recurrent_gradients":      recurrentGradients,
 	"picked":                   picked,
 	"image": func(_ *emitter, args []graph.Value) graph.Value {

@@ -336,7 +336,7 @@ func (j *joiner) distribute(en entry, names scope) error {
 		if !slices.ContainsFunc(graph.Tensors(names[p.Name]), j.isTracked) {
 			continue
 		}
-		formula, ok := en.derivative.Of(p.Name)
+		formula, ok := en.derivative.Of(p.Name, j.recording)
 		if !ok {
 			return refuse("%s has no derivative with respect to %s", en.node.Target, p.Name)
 		}

@@ -308,11 +308,14 @@ func normalisationDerivatives() []derivativeRow {
 		gradients("log_softmax.int", "self: log_softmax_gradient(grad, result, dim)"),
 		gradients("_log_softmax", "self: log_softmax_gradient(grad, result, dim)"),
 		instead("layer_norm", "native_layer_norm(input, normalized_shape, weight, bias, eps)"),
-		gradients("native_layer_norm", "input, weight, bias: native_layer_norm_backward(grad, input, normalized_shape, results[1], results[2], weight, bias, wanted(input, weight, bias))"),
+		gradients("native_layer_norm", "input, weight, bias: native_layer_norm_backward(grad, input, normalized_shape, results[1], results[2], weight, bias, wanted(input, weight, bias))").
+			differentiableBy("input, weight, bias: layer_norm_again(grad, input, weight, normalized_shape, eps)"),
 		instead("group_norm", "native_group_norm(contiguous(input), weight, bias, size(input, 0), size(input, 1), area(input), num_groups, eps)"),
-		gradients("native_group_norm", "input, weight, bias: native_group_norm_backward(contiguous(grad), input, results[1], results[2], weight, N, C, HxW, group, wanted(input, weight, bias))"),
+		gradients("native_group_norm", "input, weight, bias: native_group_norm_backward(contiguous(grad), input, results[1], results[2], weight, N, C, HxW, group, wanted(input, weight, bias))").
+			differentiableBy("input, weight, bias: group_norm_again(grad, input, weight, N, group, eps)"),
 		instead("batch_norm", "batch_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps)"),
-		gradients("native_batch_norm", "input, weight, bias: native_batch_norm_backward(grad, input, weight, where(training, None, running_mean), where(training, None, running_var), results[1], results[2], training, eps, wanted(input, weight, bias))"),
+		gradients("native_batch_norm", "input, weight, bias: native_batch_norm_backward(grad, input, weight, where(training, None, running_mean), where(training, None, running_var), results[1], results[2], training, eps, wanted(input, weight, bias))").
+			differentiableBy("input, weight, bias: batch_norm_again(grad, input, weight, running_mean, running_var, training, eps)"),
 		gradients("rms_norm", "input: rms_norm_gradient(grad, input, normalized_shape, weight, eps)", "weight: rms_norm_weight_gradient(grad, input, normalized_shape, weight, eps)"),
 	}
 }

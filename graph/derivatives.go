@@ -19,6 +19,8 @@ type Derivative struct {
 	Instead   string
 	Written   string
 	Gradients []GradientFormula
+	// Again, where there are any, are the formulas in operators that can be differentiated again, which the others cannot.
+	Again []GradientFormula
 	// Once says that the formulas cannot be differentiated again.
 	Once bool
 }
@@ -42,7 +44,7 @@ func (f GradientFormula) Under(state State) string {
 // derivativeRow is the written form: the operator without "aten.", what stands for it, and "parameter, parameter: formula" for each formula.
 type derivativeRow struct {
 	target, instead, written string
-	gradients                []string
+	gradients, again         []string
 	ties                     []string // in the same order
 	once                     bool
 }
@@ -69,6 +71,12 @@ func (r derivativeRow) notAgain() derivativeRow {
 	return r
 }
 
+// differentiableBy adds the formulas that can be differentiated again.
+func (r derivativeRow) differentiableBy(formulas ...string) derivativeRow {
+	r.again = formulas
+	return r
+}
+
 func instead(target, call string) derivativeRow { return derivativeRow{target: target, instead: call} }
 
 var derivatives = sync.OnceValue(func() map[string]*Derivative {
@@ -92,16 +100,18 @@ func (r derivativeRow) fullTarget() string {
 }
 
 func (r derivativeRow) parse() *Derivative {
-	derivative := &Derivative{Instead: r.instead, Written: r.written, Once: r.once}
-	for i, text := range r.gradients {
-		names, formula, _ := strings.Cut(text, ": ")
-		gradient := GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula}
-		if len(r.ties) > 0 {
-			gradient.LeastNorm = r.ties[i]
-		}
-		derivative.Gradients = append(derivative.Gradients, gradient)
+	derivative := &Derivative{Instead: r.instead, Written: r.written, Once: r.once, Gradients: parseFormulas(r.gradients), Again: parseFormulas(r.again)}
+	for i, formula := range r.ties {
+		derivative.Gradients[i].LeastNorm = formula
 	}
 	return derivative
+}
+
+func parseFormulas(texts []string) []GradientFormula {
+	return slice.Map(texts, func(text string) GradientFormula {
+		names, formula, _ := strings.Cut(text, ": ")
+		return GradientFormula{Parameters: strings.Split(names, ", "), Formula: formula}
+	})
 }
 
 // DerivativeOf gives the derivative of an operator by its target, "aten.mul.Tensor".
@@ -146,7 +156,11 @@ func formulaReads(formula string, names []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(names, word) })
 }
 
-// Of finds the formula for a parameter.
-func (d *Derivative) Of(parameter string) (GradientFormula, bool) {
-	return slice.Find(d.Gradients, func(g GradientFormula) bool { return slices.Contains(g.Parameters, parameter) })
+// Of finds the formula for a parameter, one that can be differentiated again where there is one and it is asked for.
+func (d *Derivative) Of(parameter string, again bool) (GradientFormula, bool) {
+	formulas := d.Gradients
+	if again && len(d.Again) > 0 {
+		formulas = d.Again
+	}
+	return slice.Find(formulas, func(g GradientFormula) bool { return slices.Contains(g.Parameters, parameter) })
 }

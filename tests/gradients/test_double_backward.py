@@ -23,7 +23,7 @@ Outcome = list[Any]
 # Operators whose gradients Python differentiates again: those of library kernels, and those that follow nothing.
 IN_PYTHON = (
     *("scaled_dot", "avg_pool2d_backward", "adaptive_avg_pool2d_backward", "nll_loss_backward", "nll_loss2d_backward"),
-    *("batch_norm", "layer_norm", "group_norm", "logit", "hardswish", "mish", "logcumsumexp", "copysign"),
+    *("logit", "hardswish", "mish", "logcumsumexp", "copysign"),
     *("threshold_backward", "leaky_relu_backward", "hardtanh_backward", "hardsigmoid_backward"),
     *("hardshrink_backward", "softshrink_backward"),
 )
