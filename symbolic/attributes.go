@@ -32,12 +32,28 @@ func (in *Interpreter) getAttribute(owner Value, name string) (Value, error) {
 		return nil, err
 	}
 	if reader, ok := owner.(attributeReader); ok {
-		return reader.getAttribute(in, name)
+		value, err := reader.getAttribute(in, name)
+		in.tellAttribute(err, owner, name)
+		return value, err
 	}
 	if name == "__class__" {
 		return in.classOf(owner)
 	}
 	return in.builtinAttribute(owner, name)
+}
+
+// tellAttribute notes in an AttributeError that code of the program raised for an instance what was asked for, unless it says so already.
+func (in *Interpreter) tellAttribute(err error, owner Value, name string) {
+	instance, ok := owner.(*Instance)
+	if !ok || !isRaised(err, "AttributeError") {
+		return
+	}
+	raised := err.(*Raised).Exception
+	state := raised.exception
+	if raised.object != nil || state == nil || state.members["name"] != nil || state.members["obj"] != nil {
+		return
+	}
+	in.setMembers(raised, map[string]Value{"name": text(name), "obj": instance})
 }
 
 // hasAttribute is getattr that takes AttributeError for an answer.

@@ -338,6 +338,25 @@ def a_class_method_of_a_renamed_function() -> Any:
     return held.__name__, held.__doc__, held.__qualname__, held.__wrapped__.__name__
 
 
+class Refusing:
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError() if name == "plain" else AttributeError("said", name="own", obj=3)
+
+    @property
+    def computed(self) -> Any:
+        return self.plain
+
+
+def what_attribute_errors_were_asked_for() -> Any:
+    held, told = Refusing(), []
+    for name in ("plain", "other", "computed"):
+        try:
+            getattr(held, name)
+        except AttributeError as error:
+            told.append((error.name, error.obj is held, error.args))
+    return told
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     a_tee_that_its_own_items_enter_again,
     partial_methods_of_a_class,
@@ -366,6 +385,7 @@ PROGRAMS: list[Callable[[], Any]] = [
     a_class_method_of_a_number,
     a_class_that_says_it_is_a_partial,
     a_class_method_of_a_renamed_function,
+    what_attribute_errors_were_asked_for,
 ]
 
 
