@@ -375,8 +375,11 @@ func leafOf(r Relation) (MetaFlags, bool) {
 // on views of leaves while gradients are recorded.
 func (c *inference) checkMutation(v Value) error {
 	m, ok := MetaOf(v)
-	if !ok || m.Flags&FlagInference != 0 && !c.state.InferenceMode {
-		return unknown("writes into something that is no plain tensor, or an inference tensor outside inference mode")
+	if !ok {
+		return unknown("writes into something that is no plain tensor")
+	}
+	if m.Flags&FlagInference != 0 && !c.state.InferenceMode {
+		return ErrForbidden // eager raises once the elements are written
 	}
 	for i, s := range m.Strides {
 		if c.shapes.IsZero(s) && c.shapes.Less(Static(1), m.Sizes[i]) {

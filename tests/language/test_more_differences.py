@@ -292,6 +292,15 @@ def gradients_that_nobody_reads(x: torch.Tensor) -> int:
     return 1
 
 
+def written_behind_inference_mode(x: torch.Tensor) -> torch.Tensor:
+    with torch.inference_mode():
+        doubled = x.double()
+        doubled += 1
+    with contextlib.suppress(RuntimeError):
+        doubled += 10
+    return doubled
+
+
 CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (deleting_what_is_not_there, [(Slotted(), []), (Holder(1), [])]),
     (with_half_a_descriptor, [(Described(), [])]),
@@ -303,6 +312,7 @@ CALLS: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
     (is_set_to_itself, [(torch.ones(2),)]),
     (computed_twice, [(20,)]),
     (gradients_that_nobody_reads, [(torch.ones(2).requires_grad_(),)]),
+    (written_behind_inference_mode, [(torch.ones(2),)]),
     (a_huge_index, [([1, 2], 2**64), ([1, 2], -(2**64)), ([1, 2], 1)]),
     (deleted_set_and_deleted_again, [(Holder(1),)]),
     (deleted_twice_and_set, [(Holder(1),)]),
