@@ -261,19 +261,6 @@ func (in *Interpreter) wireUnchanged(value Value) (bytecode.Object, bool) {
 	return in.wire(value)
 }
 
-// wireAsItWas writes an argument for the host, of the program's objects those that the capture has not changed.
-func (in *Interpreter) wireAsItWas(value Value) (bytecode.Object, bool) {
-	value, err := in.real(value)
-	if err != nil {
-		return nil, false
-	}
-	if instance, ok := value.(*Instance); ok && instance.object != nil && len(instance.fields.written) == 0 {
-		in.pin(instance.object)
-		return int64(instance.object.id), true
-	}
-	return in.wire(value)
-}
-
 // wireArguments writes the arguments of a call for the host; otherwise unknown is the first that cannot be written.
 func wireArguments(arguments Arguments, wire func(Value) (bytecode.Object, bool)) (positional, keywords []bytecode.Object, unknown Value) {
 	for _, argument := range arguments.Positional {
@@ -294,8 +281,7 @@ func wireArguments(arguments Arguments, wire func(Value) (bytecode.Object, bool)
 }
 
 // callCached calls a function through functools.lru_cache. The cache itself is beyond capture: a library's functions are called past it, which
-// shows nowhere; of the program's own the constants are taken that an unbounded cache gives. Else they are called past it only where the program
-// wants one graph at any price, with a warning, as what they return may be told from a cached value.
+// shows nowhere; the program's own only where it wants one graph at any price, with a warning, as what they return may be told from a cached value.
 func (in *Interpreter) callCached(v *Instance, arguments Arguments) (Value, error) {
 	wrapped, err := v.field(in, "__wrapped__")
 	if err != nil {
@@ -312,38 +298,12 @@ func (in *Interpreter) callCached(v *Instance, arguments Arguments) (Value, erro
 		return in.constantCall(v.object, function.qualname, arguments)
 	}
 	if !libraryModule(function.module) {
-		if kept, err := in.keptResult(v.object, arguments); kept != nil || err != nil {
-			return kept, err
-		}
 		if !in.request.Options.FullGraph {
 			return nil, unsupported(reasonBuiltinCall, "%s, whose results functools.lru_cache keeps", function.qualname)
 		}
 		in.warn(function.qualname + " is called past its functools.lru_cache: inside a compiled function nothing is cached")
 	}
 	return in.tailCall(function, arguments)
-}
-
-// keptResult has the host call what functools.lru_cache made without a bound, which keeps what it gives for as long as the process lives; nil
-// where that is no constant, or where an argument was changed by the capture.
-func (in *Interpreter) keptResult(cached *existing, arguments Arguments) (Value, error) {
-	positional, keywords, unknown := wireArguments(arguments, in.wireAsItWas)
-	if unknown != nil || cached == nil {
-		return nil, nil
-	}
-	in.pin(cached)
-	outcome, err := in.session.Evaluate(nameWire("fusee._helpers.kept_result"), append([]bytecode.Object{int64(cached.id)}, positional...), keywords)
-	if err != nil || outcome.Raised != 0 {
-		return nil, err
-	}
-	value, err := in.outcomeValue(outcome)
-	if err != nil {
-		return nil, err
-	}
-	constant, _ := constantObject(value)
-	if result, ok := constant.(bytecode.Tuple); ok {
-		return &Constant{result[0]}, nil
-	}
-	return nil, nil
 }
 
 // warn notes something that people should hear once.

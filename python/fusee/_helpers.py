@@ -308,14 +308,6 @@ def set_holds(container: AbstractSet[Any], item: Any) -> bool | None:
     return _shim.lookup(container, item)
 
 
-def kept_result(cached: Any, /, *arguments: Any, **named: Any) -> tuple[Any] | None:
-    """What ``functools.lru_cache`` keeps of a call without a bound, in a tuple, where that is a plain constant."""
-    if cached.cache_parameters()["maxsize"] is not None:
-        return None
-    result = cached(*arguments, **named)
-    return (result,) if type(result) in (type(None), bool, int, float, str) else None
-
-
 def advance_iterator(iterator: Iterator[Any], count: int) -> None:
     """Take as many items as the captured code took, and the end or the error that it met behind them."""
     with contextlib.suppress(RuntimeError):  # the program saw it
