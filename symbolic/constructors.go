@@ -189,6 +189,9 @@ func (in *Interpreter) constructRange(values []Value) (Value, bool, error) {
 			bounds[k] = n
 		}
 	}
+	if !countable(bounds...) {
+		return nil, true, unsupported(reasonBuiltinCall, "range of integers that are this large")
+	}
 	switch len(values) {
 	case 1:
 		return &Range{0, bounds[0], 1}, true, nil

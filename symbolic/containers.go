@@ -3,6 +3,7 @@ package symbolic
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/cockroachdb/errors"
 
@@ -90,6 +91,11 @@ func (t *Tuple) length(*Interpreter) (int, error) { return len(t.items), nil }
 func (s *Set) length(*Interpreter) (int, error)   { return len(s.items), nil }
 
 func (r *Range) length(*Interpreter) (int, error) { return int(r.count()), nil }
+
+// countable tells bounds of a range whose differences have 64 bits.
+func countable(bounds ...int64) bool {
+	return !slices.ContainsFunc(bounds, func(n int64) bool { return n < -1<<61 || n > 1<<61 })
+}
 
 // count is the number of items, as CPython's compute_range_length.
 func (r *Range) count() int64 {

@@ -575,7 +575,7 @@ func (in *Interpreter) describedBounds(d *trace.Description, object *existing) (
 	start, okStart := constantInt(bounds[0])
 	stop, okStop := constantInt(bounds[1])
 	step, okStep := constantInt(bounds[2])
-	if !okStart || !okStop || !okStep {
+	if !okStart || !okStop || !okStep || !countable(start, stop, step) {
 		return &Opaque{object, "range"}, nil
 	}
 	return &Range{start, stop, step}, nil

@@ -488,3 +488,15 @@ def test_a_static_method_dies_with_its_class() -> None:
     references = fusee.compile(run)()
     gc.collect()
     assert [reference() for reference in references] == [None, None]
+
+
+def test_ranges_of_very_large_integers() -> None:
+    outside = range(1 - 2**63, 2**63 - 1, 3)
+
+    def program(x: Any) -> Any:
+        inside = range(1 - 2**63, 2**63 - 1)
+        found = 1 - 2**63 in inside, 5 in inside, outside[2], 1 - 2**63 in outside, 2**70 in inside
+        return x + 1, found, len(range(2**62, 2**62 + 5)), list(range(2**62, 2**62 + 9, 4)), range(3, -(2**63), -1)[4]
+
+    x = torch.ones(1)
+    assert fusee.compile(program)(x) == program(x)
