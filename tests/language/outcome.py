@@ -148,9 +148,11 @@ class Describer:
             return str(value.layout), repr(value)
         memory = value.untyped_storage().data_ptr()
         shared = self.memories.setdefault(memory, len(self.memories)) if memory else None
+        # What a tensor without gradients was cut from shows in memory that it shares, and else in nothing.
+        cut = value.requires_grad and value._base is not None
         return (
             str(value.dtype), tuple(value.shape), value.stride(), value.storage_offset(), shared, value.requires_grad,
-            value.is_leaf, value._base is None, self(value.grad) if value.is_leaf else None,
+            value.is_leaf, cut, self(value.grad) if value.is_leaf else None,
             Elements(value, self.exact), self(vars(value)),
         )  # fmt: skip
 
