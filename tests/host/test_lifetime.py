@@ -242,13 +242,12 @@ def test_the_compiler_keeps_nothing_of_a_compile() -> None:
     lines = "".join(f"    x = torch.sin(x) + y * {i}\n" for i in range(200))
     source = "def f(x, y):\n" + lines + "    return x * {number}\n"
 
-    def compile_some(numbers: range) -> int:
-        for number in numbers:
-            called(source, number, "eager", False)
+    def compile_one(number: int) -> int:
+        called(source, number, "eager", False)
         child = CONNECTION._child
         assert child is not None
         return resident(child._process.pid)
 
-    before = compile_some(range(8))
-    after = compile_some(range(8, 32))
+    sizes = [compile_one(number) for number in range(48)]
+    before, after = min(sizes[8:24]), min(sizes[32:])  # Go collects when it likes: the least of some
     assert after - before < 24 * 400 * 512  # half a kilobyte for each operation; what a capture makes of one is several
