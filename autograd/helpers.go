@@ -53,6 +53,7 @@ var helpers = map[string]helper{
 	"ungathered":               ungathered,
 	"batch_statistics":         batchStatistics,
 	"dropped":                  dropped,
+	"added_mask":               addedMask,
 	"variance_factor":          varianceFactor,
 	"norm_gradient":            normGradient,
 	"softmax_gradient":         softmaxGradient,
@@ -425,6 +426,16 @@ func biasSizes(_ *emitter, args []graph.Value) graph.Value {
 		return sizesOf(m)
 	}
 	return nil
+}
+
+// addedMask is the mask of attention that its kernel adds to the scores; of truth values, what is false takes a score to -inf.
+func addedMask(e *emitter, args []graph.Value) graph.Value {
+	mask, query := args[0], args[1]
+	if mask == nil || metaOf(mask).DType != graph.Bool {
+		return mask
+	}
+	nothing := e.infix("*", e.cast(mask, metaOf(query).DType), 0.0)
+	return e.either(mask, nothing, math.Inf(-1))
 }
 
 // dropped multiplies by 1/(1 − p) where a draw of a Bernoulli distribution is one, as eager does on the CPU. The draws are kept as truth values.

@@ -278,7 +278,7 @@ func matrixDerivatives() []derivativeRow {
 		gradients("linear", "input: shaped(mm(rows(grad), weight), input)", "weight: mm(t(rows(grad)), rows(input))", "bias: bias_rows(grad, input)"),
 		gradients("convolution", "input, weight, bias: "+convolution),
 		gradients("convolution_backward", "grad_output, input, weight: convolution_second(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups)"),
-		instead("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
+		instead("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask=added_mask(attn_mask, query), scale=scale)"),
 		gradients("_scaled_dot_product_flash_attention_for_cpu",
 			"query, key, value: _scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, results[1], dropout_p, is_causal, attn_mask=attn_mask, scale=scale)"),
 		gradients("_scaled_dot_product_flash_attention",

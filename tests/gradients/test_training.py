@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import fusee
+from fusee import training
 
 Program = Callable[..., Any]
 Graphs = list[dict[str, Any]]
@@ -613,3 +614,36 @@ def weighted_means(keys: Tensor, values: Tensor, decay: Tensor, first: Tensor) -
 def test_long_recurrences_are_compiled_in_time(trained: Graphs) -> None:
     """Going back along each way from a step to the first would take as long as there are ways."""
     same(weighted_means, leaf(24, 2, 5), leaf(24, 2, 5), leaf(5), leaf(5), trained=trained)
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.float64])
+def test_masks_of_attention_reach_its_kernel(kind: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that raises, as the kernel adds masks of numbers alone, would leave each call to Python."""
+    raised: list[Exception] = []
+    run = training.TrainedGraph.__init__
+
+    def noting(self: training.TrainedGraph, graph: dict[str, Any], value: Any) -> None:
+        run(self, graph, value)
+        forward = self.forward
+
+        def noted(*inputs: Any) -> Any:
+            try:
+                return forward(*inputs)
+            except Exception as error:
+                raised.append(error)
+                raise
+
+        self.forward = noted
+
+    def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask) * 2
+
+    monkeypatch.setattr(training.TrainedGraph, "__init__", noting)
+    truth = torch.tensor([[True, False, False], [True, True, False], [False, True, True]])
+    mask = truth if kind == torch.bool else torch.randn(3, 3, dtype=kind)
+    given = [leaf(2, 2, 3, 4) for _ in range(3)]
+    expected = torch.autograd.grad(attend(*given).sin().sum(), given)
+    found = torch.autograd.grad(fusee.compile(attend)(*given).sin().sum(), given)
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(other, one)
+    assert not raised
