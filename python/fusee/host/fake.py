@@ -109,7 +109,13 @@ class Recorder(TorchDispatchMode):
             return place
         if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
             return "list" if isinstance(value, list) else "tuple", [self.write(item) for item in value]
-        return self._answers.table.reference(value)
+        return self._answers.table.reference(_one_of(value) if isinstance(value, torch.device) else value)
+
+
+@functools.cache
+def _one_of(device: torch.device) -> torch.device:
+    """The one of equal devices that is written, as PyTorch makes them anew, and runs of an operator are compared."""
+    return device
 
 
 def plain_metadata(tensor: torch.Tensor) -> Metadata:
