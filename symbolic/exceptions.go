@@ -86,11 +86,14 @@ func (in *Interpreter) isCompiling() bool {
 	return true
 }
 
-// raisedForCompiler says whether an exception of the capture may be there for what the program does where is_compiling() is True, and so is not to
-// reach the user: Python would run the function with the answer False.
-func (in *Interpreter) raisedForCompiler(exception Value) bool {
+// raisedForCompiler asks for another attempt where an exception of the capture may be there for what the program does where is_compiling() is True,
+// and so is not to reach the user: Python would run the function with the answer False.
+func (in *Interpreter) raisedForCompiler(exception Value) error {
 	instance, made := exception.(*Instance)
-	return in.toldCompiling > 0 && made && instance.exception != nil && instance.exception.raisedAt > 0
+	if in.toldCompiling > 0 && made && instance.exception != nil && instance.exception.raisedAt > 0 {
+		return &restart{step: in.toldCompiling, plainly: true}
+	}
+	return nil
 }
 
 // nothingHandled guards that no caller of the captured function handles an exception, which bare raise and sys.exc_info() would find.

@@ -205,8 +205,8 @@ func (in *Interpreter) attempt(frame *Frame, instruction *bytecode.Instruction) 
 
 // breakOrRestart compiles a break at the frame's current instruction, or moves it out to the innermost call that can be continued.
 func (in *Interpreter) breakOrRestart(frame *Frame, reason *Unsupported) error {
-	if in.raisedForCompiler(in.handled()) {
-		return &restart{step: in.toldCompiling, plainly: true}
+	if err := in.raisedForCompiler(in.handled()); err != nil {
+		return err
 	}
 	conditional := reason.Reason == reasonBranch && frame.function.module == controlModule
 	if conditional {

@@ -219,8 +219,8 @@ func (in *Interpreter) capture() error {
 	}
 	var raised *Raised
 	if errors.As(err, &raised) {
-		if in.raisedForCompiler(raised.Exception) {
-			return &restart{step: in.toldCompiling, plainly: true}
+		if err := in.raisedForCompiler(raised.Exception); err != nil {
+			return err
 		}
 		// Python itself raises it, at the instruction where it came up, with the user's own traceback.
 		return &restart{step: raised.step, reason: &Unsupported{reasonException, raised.Exception.class.name}}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fusee/backend/loop"
+	"fusee/internal/slice"
 )
 
 // body computes one inner point, or e.current neighbouring ones.
@@ -235,18 +236,24 @@ func (e *emitter) everySome(in *loop.Instruction, stride loop.Int, lanes int) st
 	}
 	typ, last := wide(element, lanes), (lanes-1)*distance+1-lanes
 	for piece, lane := 0, 0; lane < lanes; piece++ {
-		offset, mask := min(piece*lanes, last), make([]string, lanes)
-		for position := range mask {
-			mask[position] = fmt.Sprintf("i32 %d", position)
+		offset, places := min(piece*lanes, last), make([]int, lanes)
+		for position := range places {
+			places[position] = position
 		}
 		for ; lane < lanes && lane*distance < offset+lanes; lane++ {
-			mask[lane] = fmt.Sprintf("i32 %d", lanes+lane*distance-offset)
+			places[lane] = lanes + lane*distance - offset
 		}
 		pointer := e.advance(element, e.pointers[in.Access], strconv.Itoa(offset), "1")
 		vector := e.assign("load %s, ptr %s, align %d", typ, pointer, in.Type.Bytes())
-		text = e.assign("shufflevector %s %s, %s %s, <%d x i32> <%s>", typ, text, typ, vector, lanes, strings.Join(mask, ", "))
+		text = e.chosen(typ, text, vector, places)
 	}
 	return text
+}
+
+// chosen makes a vector of lanes of two others, which are numbered one after the other.
+func (e *emitter) chosen(typ, left, right string, places []int) string {
+	mask := slice.Map(places, func(place int) string { return fmt.Sprintf("i32 %d", place) })
+	return e.assign("shufflevector %s %s, %s %s, <%d x i32> <%s>", typ, left, typ, right, len(mask), strings.Join(mask, ", "))
 }
 
 func (e *emitter) lanePointer(access *loop.Access, stride loop.Int, lane int) string {

@@ -1,9 +1,7 @@
 package cpu
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 
 	"fusee/backend/loop"
 )
@@ -83,8 +81,8 @@ func (e *emitter) storeWoven(in *loop.Instruction, values []string) {
 func (e *emitter) weave(typ string, values []string, piece, lanes int) string {
 	text := values[0]
 	for number := 1; number < len(values); number++ {
-		mask := make([]string, lanes)
-		for position := range mask {
+		places := make([]int, lanes)
+		for position := range places {
 			lane, of, chosen := (piece*lanes+position)/len(values), (piece*lanes+position)%len(values), position
 			switch {
 			case of == number:
@@ -92,9 +90,9 @@ func (e *emitter) weave(typ string, values []string, piece, lanes int) string {
 			case of == 0 && number == 1:
 				chosen = lane
 			}
-			mask[position] = fmt.Sprintf("i32 %d", chosen)
+			places[position] = chosen
 		}
-		text = e.assign("shufflevector %s %s, %s %s, <%d x i32> <%s>", typ, text, typ, values[number], lanes, strings.Join(mask, ", "))
+		text = e.chosen(typ, text, values[number], places)
 	}
 	return text
 }

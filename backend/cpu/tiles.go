@@ -1,10 +1,8 @@
 package cpu
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"fusee/backend/loop"
 )
@@ -138,15 +136,14 @@ func (e *emitter) transpose(in *loop.Instruction, vectors []string) []string {
 			}
 			left, right := vectors[number], vectors[number|bit]
 			for _, half := range []int{0, bit} {
-				mask := make([]string, lanes)
-				for lane := range mask {
-					from := lane&^bit | half
+				places := make([]int, lanes)
+				for lane := range places {
+					places[lane] = lane&^bit | half
 					if lane&bit != 0 {
-						from += lanes
+						places[lane] += lanes
 					}
-					mask[lane] = fmt.Sprintf("i32 %d", from)
 				}
-				vectors[number|half] = e.assign("shufflevector %s %s, %s %s, <%d x i32> <%s>", typ, left, typ, right, lanes, strings.Join(mask, ", "))
+				vectors[number|half] = e.chosen(typ, left, right, places)
 			}
 		}
 	}
